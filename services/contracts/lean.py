@@ -1,0 +1,154 @@
+"""What travels between the gateway, the queue, a Lean worker and its engine.
+
+An engine is given a `CheckTask` and reports a `CheckAnswer`: facts only. The worker turns it into a `LeanOutcome` by
+`services.proofs.verdict.judge`, and that is what comes back through the queue as the result of a `LeanJob`.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from services.contracts.outcomes import LeanStatus, Profile, Reason, Verdict
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Position(_Frozen):
+    """A place in the candidate's text: 1-based line, 0-based column in code points, as Lean counts them."""
+
+    line: int = Field(ge=1)
+    column: int = Field(ge=0)
+
+
+class Severity(str, Enum):
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+
+
+class Message(_Frozen):
+    """One message of Lean about the candidate. `data` is text that the candidate can influence: never judge by it."""
+
+    severity: Severity
+    data: str
+    pos: Position | None = None
+    end_pos: Position | None = None
+    kind: str | None = Field(default=None, description="Lean's own message kind, where the engine reports one.")
+
+
+class EngineIdentity(_Frozen):
+    """What a cached verdict depends on besides the task: never reuse a verdict across different identities."""
+
+    engine: str = Field(description="`embedded` or `repl`.")
+    toolchain: str = Field(description="Lean version and commit, for example `4.28.0-pre+<commit>`.")
+    environment: str = Field(description="Hash of what can be imported (library, patches, project manifest).")
+
+
+class CheckTask(_Frozen):
+    """One candidate, ready for an engine: the precheck has passed."""
+
+    code: str = Field(description="The complete program, its imports included.")
+    header: str = Field(default="", description="The preamble in which the statement elaborates, imports included.")
+    statement: str | None = Field(default=None, description="Normalised: ends before any `:=`.")
+    profile: Profile = Profile.STRICT
+    timeout_s: float = Field(default=60.0, gt=0, description="Wall-clock limit of this check, seconds.")
+    heartbeats: int = Field(default=800_000, gt=0, description="Lean's maxHeartbeats (thousands of allocations).")
+    messages: bool = Field(default=False, description="Keep Lean's messages in the outcome.")
+    tactics: bool = Field(default=False, description="Also deliver tactic states with positions.")
+
+
+class CheckStatus(str, Enum):
+    """How the run of a check ended; not a verdict."""
+
+    DONE = "done"
+    HEARTBEATS = "heartbeats"  # the budget of heartbeats ran out: deterministic
+    TIMEOUT = "timeout"  # the wall-clock watchdog fired
+    OUT_OF_MEMORY = "out_of_memory"
+    CRASHED = "crashed"  # trap, abort, stack overflow, exit
+
+
+class AxiomUse(_Frozen):
+    """Axioms that the target depends on, classified against the pristine environment."""
+
+    core: tuple[str, ...] = Field(default=(), description="propext, Classical.choice, Quot.sound.")
+    library: tuple[str, ...] = Field(default=(), description="Others present in the pristine environment.")
+    foreign: tuple[str, ...] = Field(
+        default=(), description="sorryAx, Lean.ofReduceBool, Lean.trustCompiler, and every axiom the candidate added."
+    )
+
+
+class TargetFacts(_Frozen):
+    """Facts about one declaration, read from the environment (or, on `repl`, from the server's own probes)."""
+
+    name: str
+    found: bool
+    kind: str | None = Field(default=None, description="theorem, def, axiom, opaque, induct, ctor, rec, quot.")
+    axioms: AxiomUse = AxiomUse()
+    statement_match: bool | None = Field(
+        default=None, description="Equal elaborated types, binder kinds aside; null without a statement."
+    )
+    binders_match: bool | None = Field(default=None, description="Binder kinds (explicit, implicit, instance) equal too.")
+    printed_match: bool | None = Field(
+        default=None, description="Equal pretty-printed signatures, the comparison of the papers (profile `paper`)."
+    )
+    kernel_accepts: bool | None = Field(
+        default=None, description="Its new constants were added again to the pristine environment; null if not tried."
+    )
+    kernel_detail: str | None = None
+
+
+class TacticState(_Frozen):
+    """A tactic and the goals around it, for reference traces (learning-lean-feedback, Appendix C)."""
+
+    tactic: str
+    pos: Position
+    end_pos: Position
+    goals_before: tuple[str, ...]
+    goals_after: tuple[str, ...]
+
+
+class CheckAnswer(_Frozen):
+    """Everything that an engine found out about one candidate."""
+
+    status: CheckStatus
+    elapsed_s: float = Field(ge=0)
+    detail: str | None = Field(default=None, description="What ended the check, in words, when it is not `done`.")
+    header_error: str | None = Field(default=None, description="The header could not be opened: an import is unknown.")
+    statement_error: str | None = Field(default=None, description="The expected statement does not elaborate.")
+    messages: tuple[Message, ...] = ()
+    messages_truncated: bool = False
+    has_placeholder: bool = Field(default=False, description="Some declaration of the program depends on sorryAx.")
+    target: TargetFacts | None = Field(default=None, description="The expected theorem; null without a statement.")
+    theorems: tuple[TargetFacts, ...] = Field(
+        default=(), description="Without a statement: every theorem that the candidate's own text declares."
+    )
+    tactics: tuple[TacticState, ...] = ()
+
+
+class LeanJob(_Frozen):
+    """One unit of work in the queue. Its key is a hash of everything that the verdict depends on."""
+
+    key: str
+    task: CheckTask
+    label_only: bool = Field(default=False, description="Finished after a cutoff only to label a prediction.")
+
+
+class LeanOutcome(_Frozen):
+    """The result of a `LeanJob`: Lean's verdict, or which of the four faults kept it away."""
+
+    status: LeanStatus
+    verdict: Verdict = Verdict.UNKNOWN
+    reason: Reason
+    detail: str | None = None
+    position: Position | None = None
+    elapsed_s: float = 0.0
+    axioms: tuple[str, ...] = ()
+    statement_match: bool | None = None
+    messages: tuple[Message, ...] = ()
+    tactics: tuple[TacticState, ...] = ()
+    worker: str | None = None
+    identity: EngineIdentity | None = None
