@@ -1,7 +1,7 @@
 """The `lean-reward` command: collects the commands that each package registers.
 
-A package registers a `typer.Typer` under the entry-point group `lean_reward.commands`, so the ground floor never imports
-the floors above it. Heavy imports belong inside the command functions.
+A package registers a `typer.Typer` under the entry-point group `lean_reward.commands`, so the ground floor never
+imports the floors above it. Heavy imports belong inside the command functions.
 """
 
 from __future__ import annotations

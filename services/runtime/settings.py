@@ -1,0 +1,143 @@
+"""Every setting of the platform, in one place.
+
+A value comes from, in this order: `LEAN_REWARD_<SECTION>_<NAME>` in the environment, the TOML file named by
+`LEAN_REWARD_CONFIG` (a table for each section), the default. `lean-reward settings` prints them with their meaning.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+
+ENV_PREFIX = "LEAN_REWARD_"
+CONFIG_VARIABLE = "LEAN_REWARD_CONFIG"
+
+
+class SettingsError(Exception):
+    """A setting is unknown or has a value that cannot be used; the message names it and where it came from."""
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class QueueSettings(_Section):
+    """The Redis queue between gateways and workers."""
+
+    url: SecretStr | None = Field(
+        None, description="Redis URL (6.2 or later, Valkey too). Empty: `lean-reward up` starts an embedded server."
+    )
+    prefix: str = Field("lean-reward", pattern=r"^[A-Za-z0-9:_-]{1,64}$", description="Prefix of every key.")
+    lease_s: float = Field(10.0, gt=0, le=600, description="A silent worker's jobs come back after this, seconds.")
+    keep_s: float = Field(3600.0, gt=0, description="Results and batches are kept this long, seconds.")
+    max_depth: int = Field(200_000, gt=0, description="Waiting jobs beyond which a batch is refused with 429.")
+    cache_s: float = Field(7 * 86400.0, ge=0, description="Verdicts are cached this long, seconds; 0 switches it off.")
+
+
+class LogSettings(_Section):
+    """Structured logs on standard error."""
+
+    level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least level that is written.")
+    format: Literal["auto", "json", "console"] = Field(
+        "auto", description="`auto`: for a person on a terminal, else one JSON object a line."
+    )
+
+
+class ClientSettings(_Section):
+    """Commands that call a gateway, such as `lean-reward score`."""
+
+    url: str = Field("http://127.0.0.1:8000", pattern=r"^https?://", description="The gateway to call.")
+    key: SecretStr | None = Field(None, description="API key to send as a bearer token.")
+
+
+class GatewaySettings(_Section):
+    """The HTTP server."""
+
+    host: str = Field("127.0.0.1", description="Address to listen on.")
+    port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 picks a free one.")
+
+
+class WorkerSettings(_Section):
+    """A Lean worker process and the engines it owns."""
+
+    engine: Literal["embedded", "repl"] = Field("embedded", description="Which Lean runs the checks.")
+    count: int | None = Field(None, ge=1, le=1024, description="Engines in one worker process; empty: one a core.")
+
+
+class LeanSettings(_Section):
+    """The embedded Lean."""
+
+    home: Path | None = Field(
+        None, description="Folder of the embedded Lean; empty: the user's cache folder of the platform."
+    )
+
+
+class ReplSettings(_Section):
+    """The native Lean through the Lean REPL."""
+
+
+class Settings(BaseSettings):
+    """All settings. Build it with `load_settings`."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=ENV_PREFIX, env_nested_delimiter="_", env_nested_max_split=1, extra="forbid", frozen=True
+    )
+
+    queue: QueueSettings = QueueSettings()
+    log: LogSettings = LogSettings()
+    client: ClientSettings = ClientSettings()
+    gateway: GatewaySettings = GatewaySettings()
+    worker: WorkerSettings = WorkerSettings()
+    lean: LeanSettings = LeanSettings()
+    repl: ReplSettings = ReplSettings()
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        sources: list[PydanticBaseSettingsSource] = [init_settings, env_settings]
+        if path := os.environ.get(CONFIG_VARIABLE):
+            sources.append(TomlConfigSettingsSource(settings_cls, toml_file=path))
+        return tuple(sources)
+
+
+def load_settings(**overrides: dict[str, Any]) -> Settings:
+    """Read the settings; `overrides` maps a section to values that win over every other source.
+
+    Raises:
+        SettingsError: an unknown section, name or value, or a missing or malformed TOML file.
+    """
+    path = os.environ.get(CONFIG_VARIABLE)
+    if path and not Path(path).is_file():
+        raise SettingsError(f"{CONFIG_VARIABLE} names {path!r}, and there is no such file")
+    known = {variable for variable, *_ in describe()} | {CONFIG_VARIABLE}
+    for name in sorted(os.environ):
+        if name.startswith(ENV_PREFIX) and name not in known:
+            raise SettingsError(f"the environment variable {name} is no setting; `lean-reward settings` lists them")
+    try:
+        return Settings(**overrides)  # type: ignore[arg-type]
+    except ValidationError as error:
+        places = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
+        raise SettingsError(f"settings: {places}") from None
+    except ValueError as error:  # malformed TOML
+        raise SettingsError(f"settings: {path or 'environment'}: {error}") from None
+
+
+def describe() -> Iterator[tuple[str, str, str, str]]:
+    """Yield (environment variable, section, name, meaning) for every setting, in the order of the sections."""
+    for section, field in Settings.model_fields.items():
+        model = field.annotation
+        if not (isinstance(model, type) and issubclass(model, BaseModel)):
+            raise TypeError(f"section {section} is no model")
+        for name, info in model.model_fields.items():
+            yield f"{ENV_PREFIX}{section}_{name}".upper(), section, name, info.description or ""
