@@ -24,3 +24,7 @@ def main() -> None:
     for entry in sorted(entry_points(group=GROUP), key=lambda e: e.name):
         app.add_typer(entry.load())
     app()
+
+
+if __name__ == "__main__":
+    main()
