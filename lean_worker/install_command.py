@@ -1,0 +1,95 @@
+"""What `lean-reward lean install` prints: progress for a person, one JSON object for a script."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import NoReturn
+
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from lean_worker.engines.embedded.install import InstallError, Report, install
+from lean_worker.engines.embedded.layout import Installation
+
+
+class TerminalProgress:
+    """The installer's stages as a live line with a bar; where standard error is no terminal, just their names."""
+
+    def __init__(self, quiet: bool) -> None:
+        self._console = Console(stderr=True, quiet=quiet)
+        self._bars = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(),
+            DownloadColumn(),
+            TimeElapsedColumn(),
+            console=self._console,
+            transient=True,
+            disable=not self._console.is_terminal,
+        )
+        self._task = self._bars.add_task("starting", total=None)
+
+    def __enter__(self) -> TerminalProgress:
+        self._bars.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bars.stop()
+
+    def stage(self, name: str, total: int | None = None) -> None:
+        self._bars.remove_task(self._task)
+        self._task = self._bars.add_task(name, total=total)
+        if not self._console.is_terminal:
+            self._console.print(name, markup=False)
+
+    def advance(self, amount: int = 0) -> None:
+        self._bars.advance(self._task, amount)
+
+
+def run(installation: Installation, brought: Path | None, force: bool, as_json: bool) -> int:
+    """Install and say how it went; returns the exit status (0, or `Fault`'s value)."""
+    signal.signal(signal.SIGTERM, _leave)
+    console = Console()
+    try:
+        with TerminalProgress(quiet=as_json) as progress:
+            report = install(installation, progress, brought=brought, force=force)
+    except InstallError as error:
+        if as_json:
+            print(json.dumps({"error": error.fault.name.lower(), "message": str(error), "advice": error.advice}))
+        else:
+            Console(stderr=True).print(f"lean install: {error}\n{error.advice}", markup=False, highlight=False)
+        return int(error.fault.value)
+    except KeyboardInterrupt:
+        print("lean install: interrupted; run it again and it goes on from there", file=sys.stderr)
+        return 130
+    if as_json:
+        print(json.dumps(summary(report)))
+    elif report.already:
+        console.print(
+            f"{report.manifest.package}@{report.manifest.version} is already installed in {report.root}", markup=False
+        )
+    else:
+        took = sum(report.seconds.values())
+        package = f"{report.manifest.package}@{report.manifest.version}"
+        console.print(f"Installed {package} in {report.root} ({took:.0f} s)", markup=False)
+    return 0
+
+
+def summary(report: Report) -> dict[str, object]:
+    return {
+        "status": "already_installed" if report.already else "installed",
+        "package": f"{report.manifest.package}@{report.manifest.version}",
+        "root": str(report.root),
+        "library_files": report.manifest.library.files,
+        "seconds": dict(report.seconds),
+    }
+
+
+def _leave(number: int, frame: FrameType | None) -> NoReturn:
+    raise KeyboardInterrupt
