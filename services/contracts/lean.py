@@ -91,7 +91,9 @@ class TargetFacts(_Frozen):
     statement_match: bool | None = Field(
         default=None, description="Equal elaborated types, binder kinds aside; null without a statement."
     )
-    binders_match: bool | None = Field(default=None, description="Binder kinds (explicit, implicit, instance) equal too.")
+    binders_match: bool | None = Field(
+        default=None, description="Binder kinds (explicit, implicit, instance) equal too."
+    )
     printed_match: bool | None = Field(
         default=None, description="Equal pretty-printed signatures, the comparison of the papers (profile `paper`)."
     )
@@ -152,3 +154,14 @@ class LeanOutcome(_Frozen):
     tactics: tuple[TacticState, ...] = ()
     worker: str | None = None
     identity: EngineIdentity | None = None
+
+
+class WorkerInfo(_Frozen):
+    """What a Lean worker announces about itself through the queue, again and again while it lives."""
+
+    worker: str
+    identity: EngineIdentity
+    engines: int = Field(ge=0, description="Engines that this worker owns.")
+    ready: int = Field(ge=0, description="Of these, warm and able to check now.")
+    headers: tuple[str, ...] = Field(default=(), description="Headers that are warm.")
+    sandbox: str | None = Field(default=None, description="The tier in force around candidates, null for none needed.")

@@ -1,0 +1,191 @@
+"""Shapes of other programs: slime, OpenRLHF, and the clients of the Kimina Lean Server.
+
+Requests ignore what they do not know, because we do not own them.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+from services.contracts.base import MAX_CANDIDATES, MAX_TIMEOUT_S, LeanText, Name, Wire
+from services.contracts.outcomes import Reason, Source, Verdict
+
+
+class _Foreign(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True, allow_inf_nan=False)
+
+
+class TaskReference(_Foreign):
+    """What a trainer puts in `label`: this object, its JSON text, or the statement alone as a string."""
+
+    statement: LeanText | None = None
+    header: LeanText | None = None
+    group: Name | None = None
+    group_size: Annotated[int, Field(ge=1, le=65_536)] | None = None
+
+
+class SlimeRequest(_Foreign):
+    """What slime's `remote_rm` sends: one sample."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "prompt": "Prove it.",
+                    "response": "```lean\ntheorem t : 1 + 1 = 2 := rfl\n```",
+                    "label": {"statement": "theorem t : 1 + 1 = 2", "group": "p17", "group_size": 8},
+                }
+            ]
+        }
+    )
+
+    prompt: JsonValue = None
+    response: str
+    label: JsonValue = None
+
+
+class SampleReward(Wire):
+    """The answer to one sample. `score` is a number always; `status` says when it is only the configured fallback."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "score": 1.0,
+                    "status": "decided",
+                    "verdict": "valid",
+                    "source": "lean",
+                    "reason": "ok",
+                    "detail": None,
+                }
+            ]
+        }
+    )
+
+    score: float
+    status: Literal["decided", "fallback"] = Field(
+        description="`fallback`: nobody decided, for no fault of the sample."
+    )
+    verdict: Verdict
+    source: Source
+    reason: Reason
+    detail: str | None = None
+
+
+class OpenRLHFRequest(_Foreign):
+    """What OpenRLHF's remote reward call sends: lists of one length."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "query": ["Prove it.```lean\ntheorem t : 1 + 1 = 2 := rfl\n```"],
+                    "prompts": ["Prove it."],
+                    "labels": ["theorem t : 1 + 1 = 2"],
+                }
+            ]
+        }
+    )
+
+    query: Annotated[tuple[str, ...], Field(min_length=1, max_length=MAX_CANDIDATES)]
+    prompts: tuple[str, ...]
+    labels: tuple[JsonValue, ...]
+
+
+class OpenRLHFResponse(Wire):
+    """Rewards, scores from 0 to 1, and numbers for its log."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"rewards": [1.0], "scores": [1.0], "extra_logs": {"fallback": [0.0], "lean": [1.0]}}]
+        }
+    )
+
+    rewards: tuple[float, ...]
+    scores: tuple[Annotated[float, Field(ge=0, le=1)], ...]
+    extra_logs: dict[str, tuple[float, ...]]
+
+
+class KiminaSnippet(_Foreign):
+    id: str
+    code: str
+
+
+InfoTree = Literal["full", "tactics", "original", "substantive"]
+
+
+class KiminaCheckRequest(_Foreign):
+    """`POST /api/check`."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"snippets": [{"id": "c1", "code": "theorem t : 1 + 1 = 2 := rfl"}], "timeout": 30}]
+        }
+    )
+
+    snippets: Annotated[tuple[KiminaSnippet, ...], Field(min_length=1, max_length=MAX_CANDIDATES)]
+    timeout: Annotated[int, Field(gt=0, le=int(MAX_TIMEOUT_S))] = 30
+    debug: bool = False
+    reuse: bool = True
+    infotree: InfoTree | None = None
+
+
+class KiminaResult(_Foreign):
+    """Exactly one of `error` and `response`, the raw object of the Lean REPL."""
+
+    id: str
+    time: float
+    error: str | None = None
+    response: dict[str, JsonValue] | None = None
+    diagnostics: dict[str, JsonValue] | None = None
+
+
+class KiminaCheckResponse(_Foreign):
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"results": [{"id": "c1", "time": 0.02, "response": {"env": 0}}]}]}
+    )
+
+    results: tuple[KiminaResult, ...]
+
+
+class KiminaCode(_Foreign):
+    custom_id: str | int
+    proof: str | None = None
+    code: str | None = None
+
+
+class KiminaVerifyRequest(_Foreign):
+    """`POST /verify`."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"codes": [{"custom_id": "c1", "proof": "theorem t : 1 + 1 = 2 := rfl"}]}]}
+    )
+
+    codes: Annotated[tuple[KiminaCode, ...], Field(min_length=1, max_length=MAX_CANDIDATES)]
+    timeout: Annotated[int, Field(gt=0, le=int(MAX_TIMEOUT_S))] = 300
+    infotree_type: InfoTree | None = None
+    disable_cache: bool = False
+
+
+class KiminaVerifyResult(_Foreign):
+    custom_id: str | int
+    error: str | None = None
+    response: dict[str, JsonValue] | None = None
+
+
+class KiminaVerifyResponse(_Foreign):
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"results": [{"custom_id": "c1", "response": {"env": 0, "time": 0.02}}]}]}
+    )
+
+    results: tuple[KiminaVerifyResult, ...]
+
+
+class KiminaHealth(Wire):
+    """`GET /health`."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"status": "ok"}]})
+
+    status: Literal["ok"] = "ok"
