@@ -94,33 +94,33 @@ def score(
 
 
 def _read(file: Path) -> _Input:
-    read = _Input()
+    given = _Input()
     try:
         with file.open(encoding="utf-8") as lines:
             for number, line in enumerate(lines, start=1):
-                if not line.strip():
-                    continue
-                try:
-                    row = json.loads(line)
-                except ValueError as error:
-                    raise ScoreError(f"{file}, line {number}: not JSON: {error}") from None
-                if not isinstance(row, dict):
-                    raise ScoreError(f"{file}, line {number}: a candidate is a JSON object")
-                expected = row.pop(_EXPECTED, None)
-                for name in _IGNORED:
-                    row.pop(name, None)
-                try:
-                    candidate = Candidate.model_validate({"id": f"line-{number}", **row})
-                except ValueError as error:
-                    raise ScoreError(f"{file}, line {number}: {error}") from None
-                read.candidates.append(candidate.model_dump(exclude_none=True))
-                if isinstance(expected, dict):
-                    read.expected[candidate.id] = expected
+                if line.strip():
+                    _add_line(given, line, number, file)
     except (OSError, UnicodeDecodeError) as error:
         raise ScoreError(f"cannot read {file}: {error}") from None
-    if not read.candidates:
+    if not given.candidates:
         raise ScoreError(f"{file} holds no candidate")
-    return read
+    return given
+
+
+def _add_line(given: _Input, line: str, number: int, file: Path) -> None:
+    try:
+        row = json.loads(line)
+        if not isinstance(row, dict):
+            raise ValueError("a candidate is a JSON object")
+        expected = row.pop(_EXPECTED, None)
+        for name in _IGNORED:
+            row.pop(name, None)
+        candidate = Candidate.model_validate({"id": f"line-{number}", **row})
+    except ValueError as error:
+        raise ScoreError(f"{file}, line {number}: {error}") from None
+    given.candidates.append(candidate.model_dump(exclude_none=True))
+    if isinstance(expected, dict):
+        given.expected[candidate.id] = expected
 
 
 def _run_job(client: httpx.Client, body: dict[str, Any], console: Console) -> ScoreResponse:
@@ -156,7 +156,8 @@ def _events(client: httpx.Client, path: str) -> Iterator[tuple[str, str]]:
         if answer.status_code != 200:
             answer.read()
             _checked(answer)
-        name, data = "message", []
+        name = "message"
+        data: list[str] = []
         for line in answer.iter_lines():
             if not line:
                 if data:
