@@ -1,0 +1,1 @@
+"""Engines that run the learned models, behind the two interfaces of `gpu_evaluator.engines.base`."""
