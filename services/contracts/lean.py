@@ -162,6 +162,9 @@ class WorkerInfo(_Frozen):
     worker: str
     identity: EngineIdentity
     engines: int = Field(ge=0, description="Engines that this worker owns.")
-    ready: int = Field(ge=0, description="Of these, warm and able to check now.")
+    ready: int = Field(ge=0, description="Of these, warm: started, with the headers open, busy or not.")
     headers: tuple[str, ...] = Field(default=(), description="Headers that are warm.")
     sandbox: str | None = Field(default=None, description="The tier in force around candidates, null for none needed.")
+    started_at: float = Field(default=0.0, ge=0, description="When the worker started, seconds since the epoch.")
+    rss_bytes: int = Field(default=0, ge=0, description="Resident memory of the worker and its engines, bytes.")
+    restarts: int = Field(default=0, ge=0, description="Engine restarts since the worker started.")

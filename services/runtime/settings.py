@@ -14,6 +14,9 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
+from services.contracts.outcomes import Profile
+from services.contracts.proofs import CutoffPolicy
+
 ENV_PREFIX = "LEAN_REWARD_"
 CONFIG_VARIABLE = "LEAN_REWARD_CONFIG"
 
@@ -60,6 +63,24 @@ class GatewaySettings(_Section):
 
     host: str = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 picks a free one.")
+    keys: SecretStr = Field(
+        SecretStr(""), description="API keys as NAME:SHA256 separated by commas; empty: no key is needed."
+    )
+    header: str = Field("", description="Header of candidates that bring none; empty suits the embedded Init.")
+    profile: Profile = Field(Profile.STRICT, description="Precheck policy of batches that name none.")
+    cutoff_policy: CutoffPolicy = Field(CutoffPolicy.EVALUATOR_DONE, description="Cutoff of batches that name none.")
+    deadline_s: float = Field(600.0, gt=0, le=86_400, description="Deadline of batches that name none, seconds.")
+    lean_timeout_s: float = Field(60.0, gt=0, le=3_600, description="Limit of a check where none is named, seconds.")
+    heartbeats: int = Field(800_000, gt=0, description="Lean's budget for a check, thousands of allocations.")
+    max_candidates: int = Field(65_536, gt=0, le=65_536, description="Candidates in one batch.")
+    max_body_bytes: int = Field(512 * 2**20, gt=0, description="One body after decompression, bytes.")
+    max_bodies_bytes: int = Field(2 * 2**30, gt=0, description="All bodies in flight together, bytes.")
+    body_timeout_s: float = Field(300.0, gt=0, description="A body must be complete after this, seconds.")
+    max_batches: int = Field(512, gt=0, description="Batches in flight beyond which one is refused with 429.")
+    max_in_flight: int = Field(
+        262_144, gt=0, description="Candidates in flight beyond which a batch is refused with 429."
+    )
+    drain_s: float = Field(30.0, ge=0, description="After SIGTERM running batches may go on so long, seconds.")
 
 
 class WorkerSettings(_Section):
@@ -67,6 +88,18 @@ class WorkerSettings(_Section):
 
     engine: Literal["embedded", "repl"] = Field("embedded", description="Which Lean runs the checks.")
     count: int | None = Field(None, ge=1, le=1024, description="Engines in one worker process; empty: one a core.")
+    name: str | None = Field(
+        None,
+        pattern=r"^[A-Za-z0-9._:-]{1,100}$",
+        description="Unique name of this worker; empty: host, process, random.",
+    )
+    headers: tuple[str, ...] = Field(("",), description="Headers that are opened before the first job is taken.")
+    claim_ahead: int = Field(
+        1, ge=0, le=64, description="Jobs taken beyond the idle engines, so that none waits for the queue's answer."
+    )
+    drain_s: float = Field(2.0, ge=0, le=600, description="After SIGTERM running checks may go on so long, seconds.")
+    host: str = Field("127.0.0.1", description="Address of the worker's own /metrics, /healthz and /readyz.")
+    port: int = Field(0, ge=0, le=65535, description="Port of the worker's own /metrics; 0 switches it off.")
 
 
 class LeanSettings(_Section):

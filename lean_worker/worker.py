@@ -1,0 +1,376 @@
+"""A Lean worker: takes jobs from the queue, runs them on its engines, tells the queue the outcomes.
+
+One slot runs one check at a time, and slots share one line of taken jobs, so that a slow candidate holds back no other.
+A job is in the worker's hands from its claim until the queue has taken the result: all that time its lease is renewed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import random
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+import psutil
+from pydantic import ValidationError
+
+from lean_worker.backoff import delays
+from lean_worker.engines.base import Engine, EngineUnavailable
+from lean_worker.outbox import Outbox
+from lean_worker.slot import Slot, infrastructure_fault
+from services.contracts.lean import CheckTask, EngineIdentity, LeanJob, LeanOutcome, WorkerInfo
+from services.contracts.outcomes import LeanStatus
+from services.queue import Claim, Completion, JobQueue, QueueUnavailable
+from services.runtime import metrics
+from services.runtime.logging import get_logger
+
+_CLAIM_WAIT_S = 1.0  # a claim under way is never broken off, so it bounds how fast an idle worker drains
+_UNSTARTED_S = 0.25  # a job taken ahead goes back to the queue when no slot has started it by then
+_ANNOUNCE_S = 2.0
+_FLUSH_S = 2.0
+_STOP_ENGINES_S = 5.0
+
+
+class _Stage(Enum):
+    WAITING = 0
+    RUNNING = 1
+    FINISHED = 2
+
+
+@dataclass(slots=True, eq=False)
+class _Held:
+    """A job in our hands."""
+
+    claim: Claim
+    task: CheckTask
+    taken_at: float = field(default_factory=time.monotonic)
+    stage: _Stage = _Stage.WAITING
+    unwanted_since: float | None = None
+    run: asyncio.Task[LeanOutcome] | None = None
+
+
+class Worker:
+    """Owns the slots and everything that keeps them supplied. `run` works until a `drain` has ended."""
+
+    def __init__(
+        self,
+        name: str,
+        queue: JobQueue,
+        engines: Sequence[Engine],
+        *,
+        headers: Sequence[str] = ("",),
+        claim_ahead: int = 1,
+        lease_s: float = 10.0,
+        drain_s: float = 2.0,
+    ) -> None:
+        self.name = name
+        self.slots = [Slot(index, engine, headers) for index, engine in enumerate(engines)]
+        self.queue_answers = False
+        self.draining = False
+        self._queue = queue
+        self._claim_ahead = claim_ahead
+        self._lease_s = lease_s
+        self._drain_s = drain_s
+        self._held: dict[str, _Held] = {}  # by key
+        self._line: asyncio.PriorityQueue[tuple[int, int, _Held]] = asyncio.PriorityQueue()
+        self._turn = itertools.count()
+        self._idle = 0
+        self._may_claim_ahead = True
+        self._room_changed = asyncio.Event()
+        self._announce_now = asyncio.Event()
+        self._claims_ended = asyncio.Event()
+        self._drained = asyncio.Event()
+        self._outbox = Outbox(queue, self._forget)
+        self._started_at = time.time()
+        self._process = psutil.Process()
+        self._log = get_logger()
+
+    async def run(self) -> None:
+        """Bring up the engines and work until drained. An exception that ends it is a fault of the worker itself."""
+        works = [
+            asyncio.create_task(work)
+            for work in (
+                *(self._serve(slot) for slot in self.slots),
+                self._claim(),
+                self._outbox.run(),
+                self._repeat("heartbeat", self._lease_s / 4, self._heartbeat),
+                self._repeat("reap", self._lease_s / 2, self._reap),
+                self._announce(),
+                self._give_back_unstarted(),
+                self._watch_cancellations(),
+            )
+        ]
+        drained = asyncio.create_task(self._drained.wait())
+        try:
+            pending: set[asyncio.Task[object]] = {drained, *works}
+            while not drained.done():
+                done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+                for work in done:
+                    work.result()
+        finally:
+            for task in (drained, *works):
+                task.cancel()
+            await asyncio.gather(drained, *works, return_exceptions=True)
+            await self._stop_engines()
+
+    async def drain(self) -> None:
+        """Take no more jobs, let running checks end within the grace, give the others back, then let `run` return."""
+        if self.draining:
+            return
+        self.draining = True
+        self._room_changed.set()
+        self._announce_now.set()
+        self._log.info("draining", running=len(self._at(_Stage.RUNNING)), waiting=len(self._at(_Stage.WAITING)))
+        self._give_back(self._at(_Stage.WAITING), "drain")
+        runs = [held.run for held in self._at(_Stage.RUNNING) if held.run is not None]
+        if runs:
+            await asyncio.wait(runs, timeout=self._drain_s)
+        await self._claims_ended.wait()
+        self._give_back(self._at(_Stage.RUNNING), "drain")
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._outbox.flushed(), _FLUSH_S)
+        self._drained.set()
+
+    # Slots
+
+    async def _serve(self, slot: Slot) -> None:
+        """Keep one slot up and busy."""
+        while True:
+            if not slot.ready:
+                await slot.bring_up()
+                self._log.info("slot_ready", slot=slot.index, identity=slot.engine.identity.model_dump())
+                self._announce_now.set()
+            held = await self._next()
+            held.stage = _Stage.RUNNING
+            held.run = run = asyncio.create_task(slot.check(held.task))
+            self._room_changed.set()
+            try:
+                await asyncio.wait({run})
+            finally:
+                if not run.done():  # we are stopped ourselves
+                    run.cancel()
+                    await asyncio.wait({run})
+            self._finish(held, run, slot)
+            await slot.settle()
+            self._may_claim_ahead = True
+            if not slot.ready:
+                self._announce_now.set()
+
+    async def _next(self) -> _Held:
+        """The next job in line that is still wanted."""
+        while True:
+            self._idle += 1
+            self._room_changed.set()
+            try:
+                _, _, held = await self._line.get()
+            finally:
+                self._idle -= 1
+            if held.stage is _Stage.WAITING:
+                return held
+
+    def _finish(self, held: _Held, run: asyncio.Task[LeanOutcome], slot: Slot) -> None:
+        if run.cancelled():
+            if held.unwanted_since is not None:
+                metrics.CHECKS_CANCELLED.inc()
+                metrics.CANCEL_SECONDS.observe(time.monotonic() - held.unwanted_since)
+            return
+        error = run.exception()
+        if isinstance(error, EngineUnavailable):
+            self._give_back([held], "engine")
+            return
+        if error is not None:  # a fault in our own code: no verdict, and an engine of unknown state is not used again
+            self._log.error("check_failed", key=held.claim.key, slot=slot.index, exc_info=error)
+            slot.ready = False
+            outcome = infrastructure_fault(f"the worker failed: {type(error).__name__}")
+        else:
+            outcome = run.result()
+        if held.stage is _Stage.RUNNING:  # else it ended in the moment in which it became unwanted
+            held.stage = _Stage.FINISHED
+            self._send(held.claim, outcome, slot.engine.identity)
+
+    def _send(self, claim: Claim, outcome: LeanOutcome, identity: EngineIdentity | None) -> None:
+        metrics.CHECKS.labels(outcome.status.value, outcome.reason.value).inc()
+        metrics.CHECK_SECONDS.labels(outcome.status.value).observe(outcome.elapsed_s)
+        signed = outcome.model_copy(update={"worker": self.name, "identity": identity})
+        result = signed.model_dump_json().encode()
+        self._outbox.complete(Completion(claim, result, timed_out=outcome.status is LeanStatus.TIMEOUT))
+
+    # Jobs in our hands
+
+    def _at(self, stage: _Stage) -> list[_Held]:
+        return [held for held in self._held.values() if held.stage is stage]
+
+    def _accept(self, claim: Claim) -> None:
+        metrics.CLAIMS.inc()
+        if claim.key in self._held:  # its old lease was lost, and we are the next to get it
+            self._drop(claim.key)
+        try:
+            task = LeanJob.model_validate_json(claim.payload).task
+        except ValidationError as error:
+            self._log.error("payload_unreadable", key=claim.key, errors=error.error_count())
+            self._send(claim, infrastructure_fault("the job's payload cannot be read by this worker"), None)
+            return
+        # The limit is that of the most patient subscriber, who may have come after the payload was written.
+        held = _Held(claim, task.model_copy(update={"timeout_s": claim.timeout_s}))
+        self._held[claim.key] = held
+        if self.draining:
+            self._give_back([held], "drain")
+        else:
+            self._line.put_nowait((-claim.priority, next(self._turn), held))
+
+    def _drop(self, key: str) -> None:
+        """Nobody wants this job from us any more: stop it, tell nobody."""
+        held = self._held.pop(key, None)
+        if held is None or held.stage is _Stage.FINISHED:
+            return
+        held.stage, was = _Stage.FINISHED, held.stage
+        held.unwanted_since = time.monotonic()
+        if held.run is not None:
+            held.run.cancel()
+        if was is _Stage.WAITING:
+            self._room_changed.set()
+
+    def _give_back(self, jobs: Sequence[_Held], cause: str) -> None:
+        """Return jobs to the queue, to be checked by another engine; a run under way is stopped first."""
+        for held in jobs:
+            held.stage = _Stage.FINISHED
+            if held.run is not None:
+                held.run.cancel()
+            metrics.CLAIMS_RELEASED.labels(cause).inc()
+        self._outbox.release([held.claim for held in jobs])
+
+    def _forget(self, claim: Claim) -> None:
+        held = self._held.get(claim.key)
+        if held is not None and held.claim is claim:
+            del self._held[claim.key]
+
+    def _room(self) -> int:
+        """How many jobs to take now: one for each idle slot and a few ahead, fewer by those that wait here."""
+        if not any(slot.ready for slot in self.slots):
+            return 0
+        ahead = self._claim_ahead if self._may_claim_ahead else 0
+        return self._idle + ahead - len(self._at(_Stage.WAITING))
+
+    # The queue
+
+    async def _claim(self) -> None:
+        waits = delays(0.1, 5.0)
+        while not self.draining:
+            room = self._room()
+            if room <= 0:
+                await self._room_changed.wait()
+                self._room_changed.clear()
+                continue
+            try:
+                claims = await self._queue.claim(self.name, room, _CLAIM_WAIT_S)
+            except QueueUnavailable as error:
+                self._queue_failed("claim", error)
+                with contextlib.suppress(asyncio.TimeoutError):
+                    await asyncio.wait_for(self._drain_begins(), next(waits))
+                continue
+            waits = delays(0.1, 5.0)
+            self.queue_answers = True
+            for claim in claims:
+                self._accept(claim)
+        self._claims_ended.set()
+
+    async def _watch_cancellations(self) -> None:
+        waits = delays(0.1, 2.0)
+        while True:
+            try:
+                async for keys in self._queue.cancellations(self.name):
+                    waits = delays(0.1, 2.0)
+                    for key in keys:
+                        self._drop(key)
+            except QueueUnavailable as error:
+                self._queue_failed("cancellations", error)
+            await asyncio.sleep(next(waits))
+
+    async def _heartbeat(self) -> None:
+        sent = {key: held.claim for key, held in self._held.items()}
+        if not sent:
+            return
+        for key in await self._queue.heartbeat(self.name, list(sent.values())):
+            held = self._held.get(key)
+            if held is not None and held.claim is sent[key]:
+                metrics.CLAIMS_LOST.inc()
+                self._drop(key)
+
+    async def _reap(self) -> None:
+        report = await self._queue.reap()
+        if report.requeued or report.crashed:
+            self._log.warning("leases_expired", requeued=report.requeued, crashed=report.crashed)
+
+    async def _repeat(self, call: str, every_s: float, work: Callable[[], Awaitable[None]]) -> None:
+        """Do `work` again and again, spread so that workers which started together do not stay in step."""
+        while True:
+            await asyncio.sleep(every_s * random.uniform(0.75, 1.25))
+            try:
+                await work()
+            except QueueUnavailable as error:
+                self._queue_failed(call, error)
+
+    async def _give_back_unstarted(self) -> None:
+        """While every slot is slow, a job taken ahead would wait here though another worker is idle: give it back."""
+        while True:
+            await asyncio.sleep(_UNSTARTED_S / 2)
+            now = time.monotonic()
+            late = [held for held in self._at(_Stage.WAITING) if now - held.taken_at > _UNSTARTED_S]
+            if late and self._idle == 0:
+                self._may_claim_ahead = False  # until a check ends
+                self._give_back(late, "unstarted")
+
+    async def _announce(self) -> None:
+        while True:
+            if any(slot.started for slot in self.slots):
+                try:
+                    await self._queue.announce(self.name, self.info().model_dump_json().encode(), 3 * _ANNOUNCE_S)
+                except QueueUnavailable as error:
+                    self._queue_failed("announce", error)
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self._announce_now.wait(), _ANNOUNCE_S)
+            self._announce_now.clear()
+
+    def info(self) -> WorkerInfo:
+        """What this worker says about itself; some slot must have started."""
+        started = [slot for slot in self.slots if slot.started]
+        ready = [slot for slot in self.slots if slot.ready]
+        rss = self._process.memory_info().rss
+        for slot in self.slots:
+            engine_rss = slot.engine.rss_bytes
+            metrics.ENGINE_RSS.labels(str(slot.index)).set(engine_rss)
+            rss += engine_rss
+        running = len(self._at(_Stage.RUNNING))
+        metrics.SLOTS.labels("busy").set(running)
+        metrics.SLOTS.labels("idle").set(max(0, len(ready) - running))
+        metrics.SLOTS.labels("down").set(len(self.slots) - len(ready))
+        return WorkerInfo(
+            worker=self.name,
+            identity=started[0].engine.identity,
+            engines=len(self.slots),
+            ready=0 if self.draining else len(ready),
+            headers=tuple(sorted(set().union(*(slot.warm_headers for slot in ready)))),
+            started_at=self._started_at,
+            rss_bytes=rss,
+            restarts=sum(slot.restarts for slot in self.slots),
+        )
+
+    def _queue_failed(self, call: str, error: QueueUnavailable) -> None:
+        self.queue_answers = False
+        metrics.QUEUE_ERRORS.labels(call).inc()
+        self._log.warning("queue_unavailable", call=call, error=str(error))
+
+    async def _drain_begins(self) -> None:
+        while not self.draining:
+            self._room_changed.clear()
+            await self._room_changed.wait()
+
+    async def _stop_engines(self) -> None:
+        stops = [asyncio.create_task(slot.stop()) for slot in self.slots]
+        _, late = await asyncio.wait(stops, timeout=_STOP_ENGINES_S)
+        for stop in late:
+            stop.cancel()
