@@ -1,0 +1,56 @@
+"""What is wrong with a request, as JSON pointers and plain words, bounded whatever was sent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pydantic import ValidationError
+
+from reward_gateway.errors import MAX_FAULTS, ProblemError, printable
+from services.contracts.problems import Fault, ProblemCode
+
+_LONGEST_KEY = 64
+_LONGEST_POINTER = 300
+_WORDS = {
+    "missing": "this field is needed",
+    "extra_forbidden": "the contract has no such field",
+    "string_unicode": "the text holds a lone surrogate",
+}
+
+
+class Faults:
+    """Collects faults and keeps the first few."""
+
+    def __init__(self) -> None:
+        self.first: list[Fault] = []
+        self.count = 0
+
+    def add(self, location: Sequence[str | int], detail: str) -> None:
+        self.count += 1
+        if len(self.first) < MAX_FAULTS:
+            self.first.append(Fault(pointer=pointer(location), detail=printable(detail, 200)))
+
+    def add_validation(self, error: ValidationError, prefix: Sequence[str | int] = (), shift: int = 0) -> None:
+        """Add pydantic's errors; `shift` moves the first index of the location, for an array validated in parts."""
+        for entry in error.errors(include_url=False, include_input=False, include_context=False):
+            location = list(entry["loc"])
+            if location and isinstance(location[0], int):
+                location[0] += shift
+            detail = _WORDS.get(entry["type"], entry["msg"]).removeprefix("Value error, ")
+            self.add([*prefix, *location], detail)
+
+    def check(self) -> None:
+        """Raises `ProblemError` (422) when there is any."""
+        if self.count:
+            raise ProblemError(
+                ProblemCode.INVALID_REQUEST,
+                "1 fault" if self.count == 1 else f"{self.count} faults",
+                faults=self.first,
+                more_faults=self.count - len(self.first),
+            )
+
+
+def pointer(location: Sequence[str | int]) -> str:
+    """The JSON pointer (RFC 6901) of a location; long keys and long pointers are cut."""
+    parts = (printable(str(part), _LONGEST_KEY).replace("~", "~0").replace("/", "~1") for part in location)
+    return printable("".join(f"/{part}" for part in parts), _LONGEST_POINTER)

@@ -1,0 +1,83 @@
+"""API keys: kept as SHA-256 digests, compared in constant time.
+
+The setting `gateway.keys` lists `NAME:DIGEST` separated by commas. The name is what logs, metrics and the ownership of
+batch ids use; the key itself is known to its holder alone (`printf %s KEY | sha256sum` gives the digest). A key should
+be long and random: a fast hash is right for such a key, and for no other.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import re
+from dataclasses import dataclass
+
+ANONYMOUS = "anonymous"
+_ENTRY = re.compile(r"([A-Za-z0-9_-]{1,64}):([0-9a-f]{64})")
+
+
+class KeysError(ValueError):
+    """The setting cannot be read; the message names the entry by its position and never quotes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKeys:
+    """The known keys, by name. Without any, everybody is `anonymous`."""
+
+    digests: tuple[tuple[str, bytes], ...] = ()
+
+    @classmethod
+    def parse(cls, text: str) -> ApiKeys:
+        """Raises `KeysError`."""
+        entries: dict[str, bytes] = {}
+        for position, part in enumerate(filter(None, (part.strip() for part in text.split(","))), 1):
+            match = _ENTRY.fullmatch(part)
+            if match is None:
+                raise KeysError(
+                    f"API key {position} is not NAME:DIGEST with a SHA-256 digest in lower-case hexadecimal"
+                )
+            name, digest = match.groups()
+            if name in entries or name == ANONYMOUS:
+                raise KeysError(f"API key {position} has a name that is taken")
+            entries[name] = bytes.fromhex(digest)
+        return cls(tuple(entries.items()))
+
+    @property
+    def required(self) -> bool:
+        return bool(self.digests)
+
+    def identify(self, authorization: str | None) -> str | None:
+        """The name of the caller, or None when the header holds no valid key.
+
+        Accepted: `Bearer KEY`, the bare key, and Basic credentials that carry the key as user name or as password
+        (a URL is the only place where some trainers can put it).
+        """
+        if not self.digests:
+            return ANONYMOUS
+        found: str | None = None
+        for key in _presented(authorization):
+            digest = hashlib.sha256(key).digest()
+            for name, known in self.digests:  # every one, so that the time does not tell which
+                if hmac.compare_digest(digest, known):
+                    found = name
+        return found
+
+
+def _presented(authorization: str | None) -> list[bytes]:
+    if not authorization:
+        return []
+    scheme, _, rest = authorization.strip().partition(" ")
+    rest = rest.strip()
+    if not rest:
+        return [scheme.encode()]
+    if scheme.lower() == "bearer":
+        return [rest.encode()]
+    if scheme.lower() == "basic":
+        try:
+            user, _, password = base64.b64decode(rest, validate=True).partition(b":")
+        except binascii.Error:
+            return []
+        return [part for part in (user, password) if part]
+    return []
