@@ -1,0 +1,103 @@
+"""The import block of a program: read, compared with the required one, added where it is missing.
+
+Lean's grammar (`Lean.Parser.Module.header`): ``module``, ``prelude``, then imports, each with optional ``public``,
+``meta`` and ``all``; white space and comments between any two words, but no doc comments.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from services.contracts.lean import Position
+from services.proofs.lexical import IDENTIFIER, IDENTIFIER_REST, SPACE, unescaped
+from services.proofs.masking import Masked, Region, mask
+from services.proofs.positions import shifted
+
+_word = re.compile(rf"[{SPACE}]*(module|prelude|public|meta|import)(?![{IDENTIFIER_REST}.])").match
+_all = re.compile(rf"[{SPACE}]*all(?![{IDENTIFIER_REST}.])").match
+_module_name = re.compile(rf"[{SPACE}]*({IDENTIFIER})(?![{IDENTIFIER_REST}.])").match
+_not_blank = re.compile(rf"[^{SPACE}]").search
+_import = re.compile(rf"(?<![{IDENTIFIER_REST}.«`])import(?![{IDENTIFIER_REST}])").search
+
+
+@dataclass(frozen=True, slots=True)
+class ImportBlock:
+    """What a program asks for before its first command.
+
+    `entries` is a set of ``import A.B``, ``public import A``, ``prelude``, ``module``: order and repetition do not
+    change what Lean loads.
+    """
+
+    entries: frozenset[str]
+    start: int  # offset of the first word of the block; 0 when it is empty
+    end: int  # offset behind its last word; 0 when it is empty
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A complete program and the number of lines that were put before the candidate's own text."""
+
+    text: str
+    added_lines: int
+
+    def position_in_candidate(self, position: Position) -> Position:
+        """Where a position that Lean reported lies in the candidate's own text."""
+        return shifted(position, self.added_lines)
+
+
+def read_imports(program: Masked) -> ImportBlock:
+    """The import block at the top of a masked program. Never raises: it ends before the first word that is none."""
+    text = program.text
+    limit = next((start for start, _, kind in program.regions if kind is not Region.COMMENT), len(text))
+    entries: set[str] = set()
+    modifiers: list[str] = []
+    first: int | None = None
+    end = position = 0
+    while found := _word(text, position, limit):
+        word = found.group(1)
+        if first is None:
+            first = found.start(1)
+        position = found.end()
+        if word in ("public", "meta"):
+            modifiers.append(word)
+            continue
+        if word == "import":
+            name_at = position
+            if (found := _all(text, position, limit)) and _module_name(text, found.end(), limit):
+                name_at = found.end()
+                word = "import all"
+            name = _module_name(text, name_at, limit)
+            if name is None:
+                break
+            position = name.end()
+            word = f"{word} {unescaped(name.group(1))}"
+        elif modifiers:
+            break
+        entries.add(" ".join([*modifiers, word]))
+        modifiers = []
+        end = position
+    if first is None or not entries:
+        return ImportBlock(frozenset(), 0, 0)
+    return ImportBlock(frozenset(entries), first, end)
+
+
+def find_misplaced_import(program: Masked, block: ImportBlock) -> int | None:
+    """Offset of an ``import`` behind the import block; Lean refuses it everywhere else."""
+    found = _import(program.text, block.end)
+    return found.start() if found else None
+
+
+def first_code(program: Masked) -> int:
+    """Offset of the first character that is neither white space nor comment (0 for a blank program)."""
+    found = _not_blank(program.text)
+    return found.start() if found else 0
+
+
+def attach_header(code: str, header: str) -> Program:
+    """Put `header` before code that has no import block of its own (the request's ``prepend_header``)."""
+    prefix = header.rstrip(SPACE)
+    if not prefix or read_imports(mask(code)).entries:
+        return Program(code, 0)
+    prefix += "\n"
+    return Program(prefix + code, prefix.count("\n"))

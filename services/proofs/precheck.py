@@ -1,0 +1,167 @@
+"""The textual policy that a program must pass before Lean sees it: deterministic, and a failure is final.
+
+Source: learning-lean-feedback, Appendix B, "Verifier acceptance policy"; `docs/policy.md` has every rule with an example.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from services.contracts.lean import Position
+from services.contracts.outcomes import Profile, Reason
+from services.proofs import policy
+from services.proofs.header import find_misplaced_import, first_code, read_imports
+from services.proofs.lexical import IDENTIFIER, IDENTIFIER_FIRST, IDENTIFIER_REST, SPACE, unescaped
+from services.proofs.masking import Masked, mask
+from services.proofs.positions import position_at
+from services.proofs.words import WordSearch
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """Why a program is invalid before Lean has seen it."""
+
+    reason: Reason
+    detail: str
+    position: Position | None
+
+
+_Finding = tuple[int, str]  # offset, detail
+
+_theorems = WordSearch(policy.THEOREM_WORDS)
+_forbidden_words = {profile: WordSearch(words) for profile, words in policy.FORBIDDEN_WORDS.items()}
+_unencodable = re.compile("[\x00\ud800-\udfff]").search
+_declared_name = re.compile(rf"[{SPACE}]+[{IDENTIFIER_FIRST}«]").match
+_set_option = re.compile(rf"(?<![{IDENTIFIER_REST}.«])set_option(?![{IDENTIFIER_REST}])").finditer
+_option_name = re.compile(rf"[{SPACE}]+({IDENTIFIER})").match
+_numeral = re.compile(rf"[{SPACE}]*(0[xX][0-9a-fA-F_]+|0[bB][01_]+|0[oO][0-7_]+|[0-9][0-9_]*)(?![{IDENTIFIER_REST}.])").match
+_attribute_list = re.compile(rf"@\[|(?<![{IDENTIFIER_REST}.«])attribute[{SPACE}]*\[").finditer
+_bracket = re.compile(r"[\[\]]").finditer
+_attribute_name = re.compile(rf"[\[,][{SPACE}]*(?:(?:local|scoped)[{SPACE}]+)?({IDENTIFIER})").finditer
+
+
+def precheck(
+    code: str | None, header: str, profile: Profile, heartbeats: int = policy.DEFAULT_HEARTBEATS
+) -> Rejection | None:
+    """The first rule that `code` breaks, or None. Never raises; time linear in the text.
+
+    `code` is a complete program (after `attach_header` where the caller wants that), or None where a response held none;
+    `header` is the preamble whose imports it must carry. Text that repeats the header word for word at the top of the
+    program is the caller's own and is not searched for forbidden constructs.
+
+    Rules in order, each with its reason: ``no_code``; ``too_long``; NUL and lone surrogates, which not every Lean
+    front end would read as they stand (``compile_error``: no Lean accepts them as code); ``no_theorem``;
+    ``forbidden_construct``; ``header_mismatch``; ``misplaced_import``.
+    """
+    if code is None:
+        return Rejection(Reason.NO_CODE, "the response holds no Lean code", None)
+    if len(code) > policy.MAX_CHARACTERS:
+        detail = f"{len(code):,} characters; at most {policy.MAX_CHARACTERS:,} are allowed"
+        return Rejection(Reason.TOO_LONG, detail, None)
+    if bad := _unencodable(code):
+        detail = f"U+{ord(bad.group()):04X} cannot be part of a program"
+        return Rejection(Reason.COMPILE_ERROR, detail, position_at(code, bad.start()))
+    program = mask(code)
+    if not _declares_theorem(program.text):
+        return Rejection(Reason.NO_THEOREM, "no theorem is declared outside of comments and strings", None)
+    if found := _first_forbidden(code, program, _trusted_length(code, header), profile, heartbeats):
+        offset, detail = found
+        return Rejection(Reason.FORBIDDEN_CONSTRUCT, detail, position_at(code, offset))
+    return _check_imports(code, program, header)
+
+
+def _declares_theorem(text: str) -> bool:
+    return any(_declared_name(text, offset + len(word)) for offset, word in _theorems.find(text))
+
+
+def _trusted_length(code: str, header: str) -> int:
+    own = header.rstrip(SPACE)
+    follows = code[len(own) : len(own) + 1]
+    return len(own) if own and code.startswith(own) and (not follows or follows in SPACE) else 0
+
+
+def _first_forbidden(
+    code: str, program: Masked, start: int, profile: Profile, heartbeats: int
+) -> _Finding | None:
+    texts = [(program.text, True)] if program.certain else [(program.text, True), (code, False)]
+    findings: list[_Finding] = []
+    for text, masked in texts:
+        sources = [_words(text, start, profile, masked)]
+        if profile is Profile.STRICT:
+            sources += [_options(text, start, heartbeats), _attributes(text, start)]
+        findings += [first for source in sources if (first := next(source, None)) is not None]
+    return min(findings, default=None)
+
+
+def _words(text: str, start: int, profile: Profile, masked: bool) -> Iterator[_Finding]:
+    for offset, word in _forbidden_words[profile].find(text, start, literal_names=masked):
+        yield offset, f"`{word}` is not allowed"
+
+
+def _options(text: str, start: int, heartbeats: int) -> Iterator[_Finding]:
+    for found in _set_option(text, start):
+        name = _option_name(text, found.end())
+        if name is None:
+            yield found.start(), "`set_option` must name its option"
+            continue
+        option = unescaped(name.group(1))
+        if option in policy.FORBIDDEN_OPTIONS or option.startswith(policy.FORBIDDEN_OPTION_PREFIXES):
+            yield found.start(), f"option `{option}` is not allowed"
+        elif option.rpartition(".")[2] == policy.HEARTBEAT_OPTION:
+            number = _numeral(text, name.end())
+            if number is None:
+                yield found.start(), f"`{option}` must be set to a numeral"
+            elif not _within_budget(number.group(1), heartbeats):
+                yield found.start(), f"`{option}` is 0 (unlimited) or above the budget of {heartbeats:,}"
+
+
+def _within_budget(numeral: str, heartbeats: int) -> bool:
+    digits = numeral.replace("_", "").lower()
+    # Python refuses to read very long decimal numerals; more digits than the budget has is above it anyway.
+    prefix, base = (digits[:2], {"0x": 16, "0b": 2, "0o": 8}[digits[:2]]) if digits[1:2] in ("x", "b", "o") else ("", 10)
+    significant = digits[len(prefix) :].lstrip("0")
+    return bool(significant) and len(significant) <= heartbeats.bit_length() and int(significant, base) <= heartbeats
+
+
+def _attributes(text: str, start: int) -> Iterator[_Finding]:
+    covered = start
+    for found in _attribute_list(text, start):
+        if found.end() <= covered:
+            continue  # inside of a list that was read already: time stays linear
+        opening = found.end() - 1
+        covered = _closing_bracket(text, opening)
+        for attribute in _attribute_name(text, opening, covered):
+            name = unescaped(attribute.group(1))
+            if (
+                name in policy.FORBIDDEN_ATTRIBUTES
+                or name.startswith(policy.FORBIDDEN_ATTRIBUTE_PREFIXES)
+                or name.endswith(policy.FORBIDDEN_ATTRIBUTE_SUFFIXES)
+            ):
+                yield attribute.start(1), f"attribute `{name}` is not allowed"
+
+
+def _closing_bracket(text: str, opening: int) -> int:
+    depth = 0
+    for bracket in _bracket(text, opening):
+        depth += 1 if bracket.group() == "[" else -1
+        if depth == 0:
+            return bracket.end()
+    return len(text)
+
+
+def _check_imports(code: str, program: Masked, header: str) -> Rejection | None:
+    block = read_imports(program)
+    required = read_imports(mask(header)).entries
+    if block.entries != required:
+        missing, surplus = sorted(required - block.entries), sorted(block.entries - required)
+        differences = [f"{what} `{', '.join(names[:5])}`" for what, names in (("lacks", missing), ("has", surplus)) if names]
+        position = position_at(code, block.start if block.entries else first_code(program))
+        return Rejection(Reason.HEADER_MISMATCH, f"the import block {' and '.join(differences)}"[:500], position)
+    misplaced = find_misplaced_import(program, block)
+    if misplaced is not None:
+        return Rejection(
+            Reason.MISPLACED_IMPORT, "`import` is only legal at the top of a program", position_at(code, misplaced)
+        )
+    return None
