@@ -85,8 +85,8 @@ class SubmitReport:
 
 @dataclass(frozen=True, slots=True)
 class CancelReport:
-    """``removed``: waiting jobs that left the queue. ``stopped``: running checks that were told to stop. ``shared``: jobs
-    that go on for other subscribers."""
+    """``removed``: waiting jobs that left the queue. ``stopped``: running checks that were told to stop. ``shared``:
+    jobs that go on for other subscribers."""
 
     removed: int
     stopped: int
