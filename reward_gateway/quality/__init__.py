@@ -1,0 +1,1 @@
+"""How well the evaluator predicts Lean: windows of paired verdicts, the audit sample, the guard."""
