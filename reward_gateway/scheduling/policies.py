@@ -23,6 +23,11 @@ class SchedulingPolicy(str, Enum):
     VALUE = "value"
 
 
+_TRUST = 0.75
+"""How far `value` follows the evaluator's own uncertainty: 1 is the expected change per second for a calibrated score,
+0 is `shortest`. Scores drift and check times are only estimates; `bench/scheduling.py` compares."""
+
+
 @dataclass(frozen=True, slots=True)
 class Waiting:
     """What is known about a candidate that waits for Lean.
@@ -80,7 +85,7 @@ def _value(waiting: Sequence[Waiting]) -> list[float]:
         else:
             right, wrong = (total - chance + 1) / size, (total - chance) / size
             spread = chance * right * (1 - right) + (1 - chance) * wrong * (1 - wrong)
-        scores.append(min(chance, 1 - chance) * spread / max(candidate.seconds, 1e-3))
+        scores.append((min(chance, 1 - chance) * spread) ** _TRUST / max(candidate.seconds, 1e-3))
     return scores
 
 
