@@ -1,0 +1,175 @@
+'use strict';
+// One loaded environment and the checks against it.
+//
+// A check has three parts. Each starts in the pristine memory:
+//   1. the expected statement is elaborated (kept afterwards, since it depends on trusted text alone);
+//   2. the candidate runs, and what it declared is copied out;
+//   3. the copy is judged: statement, axioms, and the kernel.
+
+const { Objects } = require('./objects.js');
+const { Frontend, STATE_ENVIRONMENT, STATE_MESSAGES } = require('./frontend.js');
+const { Environment } = require('./environment.js');
+const { readMessages } = require('./messages.js');
+const { copyLocals, elaborate, StatementError } = require('./statement.js');
+const { axiomsOf, hasPlaceholder, Pristine, PristineAxioms } = require('./facts.js');
+const { typeFingerprint, meaningFingerprint } = require('./fingerprint.js');
+const { Builder, replay, Refused } = require('./kernel.js');
+const { importsOf } = require('./header.js');
+
+const KEPT_STATEMENTS = 256;
+const MAX_THEOREMS = 100; // reported without a statement
+
+class Session {
+  constructor(runtime, image) {
+    this.runtime = runtime;
+    this.image = image;
+    this.objects = new Objects(runtime);
+    this.environmentKey = null;
+  }
+
+  load(path) {
+    const description = this.image.load(path, this.objects, this.runtime.symbols);
+    this.environmentKey = description.imports.join(' ');
+    this.pointers = description.pointers;
+    this.statements = new Map();
+    this.axioms = new PristineAxioms();
+  }
+
+  /** Back to the pristine memory; only what is in JavaScript remains. */
+  reset() {
+    this.image.restore(this.objects);
+    this.runtime.resetGlue();
+    this.runtime.resetOutput();
+  }
+
+  frontend(heartbeats) {
+    const o = this.objects;
+    const { environment, options } = this.pointers;
+    const limited = o.fn.l_Lean_KVMap_setNat(o.share(options), o.name(['maxHeartbeats']), o.box(heartbeats)) >>> 0;
+    return new Frontend(o, environment, limited);
+  }
+
+  /** The imports of a text, in order. Parsing leaves the memory dirty. */
+  imports(text) {
+    return importsOf(this.frontend(1), text);
+  }
+
+  check(request) {
+    const expected = request.statement === null ? null : this.expected(request);
+    const candidate = this.run(request);
+    const overflow = this.shadowStackOverflow();
+    this.reset();
+    if (overflow) throw new RangeError('shadow stack overflow');
+    return this.judge(request, candidate, expected);
+  }
+
+  expected({ header, statement, heartbeats }) {
+    const key = JSON.stringify([header, statement, heartbeats]);
+    let found = this.statements.get(key);
+    if (!found) {
+      try {
+        found = elaborate(this.frontend(heartbeats), header, statement);
+      } finally {
+        this.reset();
+      }
+      if (this.statements.size >= KEPT_STATEMENTS) this.statements.delete(this.statements.keys().next().value);
+    }
+    this.statements.delete(key);
+    this.statements.set(key, found); // most recently used last
+    return found;
+  }
+
+  /** Run the candidate and copy out everything that it left. */
+  run({ code, heartbeats }) {
+    const o = this.objects;
+    const frontend = this.frontend(heartbeats);
+    const { context, parserState, messages } = frontend.header(code);
+    const state = frontend.process(context, parserState, frontend.initialState(messages));
+    const report = readMessages(o, o.field(state, STATE_MESSAGES));
+    return { report, ...copyLocals(o, o.field(state, STATE_ENVIRONMENT)), output: this.runtime.outputText() };
+  }
+
+  judge(request, { report, terms, written, output }, expected) {
+    const answer = {
+      messages: report.messages, truncated: report.truncated, output, hasPlaceholder: hasPlaceholder(terms),
+      target: null, theorems: [],
+    };
+    const judgement = new Judgement(this, terms, request.heartbeats);
+    const clean = report.errors === 0;
+    if (expected) {
+      answer.target = judgement.target(expected, clean);
+    } else {
+      const theorems = written.filter((d) => d.kind === 'theorem').slice(0, MAX_THEOREMS);
+      answer.theorems = theorems.map((d) => judgement.theorem(d, clean));
+    }
+    answer.heartbeats = judgement.outOfBudget;
+    this.reset();
+    return answer;
+  }
+
+  /** Whether C code ran over the end of its stack into the heap. */
+  shadowStackOverflow() {
+    const { address, value } = this.pointers.canary;
+    return this.objects.word(address) !== value;
+  }
+}
+
+/** Judges copied declarations in pristine memory. */
+class Judgement {
+  constructor(session, terms, heartbeats) {
+    this.objects = session.objects;
+    this.terms = terms;
+    this.kernelHeartbeats = Math.min(heartbeats * 1000, 0xffffffff);
+    this.environment = new Environment(this.objects, session.pointers.environment);
+    this.pristine = new Pristine(
+      this.objects, this.environment, terms, new Builder(this.objects, terms), session.axioms);
+    this.outOfBudget = false;
+  }
+
+  target(expected, clean) {
+    const id = this.terms.names.of(expected.name);
+    const name = expected.name.join('.');
+    const declaration = this.terms.declaration(id);
+    if (!declaration) return { name, found: false };
+    const type = typeFingerprint(this.terms, declaration);
+    const matches = type.loose === expected.type.loose && this.sameHelpers(expected.helpers);
+    return {
+      ...this.facts(declaration, clean && matches),
+      name,
+      statementMatch: matches,
+      bindersMatch: matches && type.exact === expected.type.exact,
+    };
+  }
+
+  theorem(declaration, clean) {
+    return this.facts(declaration, clean);
+  }
+
+  sameHelpers(helpers) {
+    return helpers.every(([key, meaning]) => {
+      const id = this.terms.names.byKey.get(key);
+      const declaration = id === undefined ? null : this.terms.declaration(id);
+      return declaration && meaningFingerprint(this.terms, declaration) === meaning;
+    });
+  }
+
+  /** The kernel is only asked when nothing else stands against the declaration. */
+  facts(declaration, askKernel) {
+    const axioms = axiomsOf(this.terms, declaration.name, this.pristine);
+    const facts = {
+      name: this.terms.names.display(declaration.name), found: true, kind: declaration.kind, axioms,
+      kernelAccepts: null, kernelDetail: null,
+    };
+    if (!askKernel || declaration.kind !== 'theorem') return facts;
+    try {
+      replay(this.objects, this.environment.kernel, this.terms, declaration.name, this.kernelHeartbeats);
+      return { ...facts, kernelAccepts: true };
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+      this.outOfBudget ||= error.outOfBudget;
+      return { ...facts, kernelAccepts: false, kernelDetail: error.message };
+    }
+  }
+}
+
+module.exports = { Session, StatementError };
