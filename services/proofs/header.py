@@ -13,12 +13,13 @@ from services.contracts.lean import Position
 from services.proofs.lexical import IDENTIFIER, IDENTIFIER_REST, SPACE, unescaped
 from services.proofs.masking import Masked, Region, mask
 from services.proofs.positions import shifted
+from services.proofs.words import WordSearch
 
 _word = re.compile(rf"[{SPACE}]*(module|prelude|public|meta|import)(?![{IDENTIFIER_REST}.])").match
 _all = re.compile(rf"[{SPACE}]*all(?![{IDENTIFIER_REST}.])").match
 _module_name = re.compile(rf"[{SPACE}]*({IDENTIFIER})(?![{IDENTIFIER_REST}.])").match
 _not_blank = re.compile(rf"[^{SPACE}]").search
-_import = re.compile(rf"(?<![{IDENTIFIER_REST}.«`])import(?![{IDENTIFIER_REST}])").search
+_imports = WordSearch(("import",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +85,7 @@ def read_imports(program: Masked) -> ImportBlock:
 
 def find_misplaced_import(program: Masked, block: ImportBlock) -> int | None:
     """Offset of an ``import`` behind the import block; Lean refuses it everywhere else."""
-    found = _import(program.text, block.end)
-    return found.start() if found else None
+    return next((offset for offset, _ in _imports.find(program.text, block.end)), None)
 
 
 def first_code(program: Masked) -> int:

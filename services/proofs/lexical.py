@@ -1,8 +1,8 @@
 """Lean's identifier characters, as pieces of regular expressions.
 
-Source: `Lean.isIdFirst`, `Lean.isIdRest`, `Lean.isLetterLike`, `Lean.isSubScriptAlnum` of Lean's prelude. Letters that
-only some versions of Lean accept (Latin-1, Latin Extended-A, subscript j) are left out on purpose: before a keyword they
-would end the word in one version and hide it in another, so here they never hide anything.
+Source: `Lean.isIdFirst`, `Lean.isIdRest`, `Lean.isLetterLike`, `Lean.isSubScriptAlnum` of Lean's prelude. Letters
+that only some versions of Lean accept (Latin-1, Latin Extended-A, subscript j) are left out on purpose: before a
+keyword they end a token in one version and continue it in another, so here they never hide anything.
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@ The rules are Lean's own (`Lean.Parser.whitespace`, `finishCommentBlock`, `strLi
 `charLitFnAux`, `interpolatedStrFn`, `identFnAux`), checked against Lean 4.28. Time is linear in the text.
 
 Lean's lexer is extensible, so no scanner outside of Lean can be exact: after ``notation "x-"`` the text ``x-- sorry``
-holds no comment. Where the text allows another reading (a comment glued to an operator, tokens of the program's own that
-contain quotes or dashes, versions of Lean that differ), `Masked.certain` is false, and who searches for forbidden words
-must search the unmasked text as well.
+holds no comment. Where the text allows another reading (a comment glued to an operator, tokens of the program's own
+that contain quotes or dashes, versions of Lean that differ), `Masked.certain` is false, and who searches for forbidden
+words must search the unmasked text as well.
 """
 
 from __future__ import annotations
@@ -55,10 +55,9 @@ _plain_name = re.compile(rf"[{IDENTIFIER_FIRST}][{IDENTIFIER_REST}]*").fullmatch
 _ENDS_A_TOKEN = frozenset(SPACE + "()[]{}⟨⟩,;\"'»")
 _INTERPOLATED = frozenset({"s!", "m!", "f!"})
 # A number that a quote follows: the quote starts a literal, while after a name it belongs to the name.
-_number_with_quote = re.compile(rf"(?<![{IDENTIFIER_REST}])[0-9][0-9A-Za-z_.]*'").search
+_number_with_quote = re.compile(rf"[0-9](?<![{IDENTIFIER_REST}][0-9])[0-9A-Za-z_.]*'").search
 _declares_tokens = re.compile(
-    rf"(?<![{IDENTIFIER_REST}])(?:notation3?|infix[lr]?|prefix|postfix|macro|syntax|elab|binder_predicate|simproc|"
-    rf"declare_[a-z_]+)(?![{IDENTIFIER_REST}])"
+    "notation|infix|prefix|postfix|macro|syntax|elab|binder_predicate|simproc|declare_"
 ).search
 _confusing_token = re.compile(r"""--|/-|["'«»`\\]|.[-/.]$""", re.DOTALL).search
 # Besides s!, m! and f!, these read a plain-looking string as interpolated.
@@ -125,12 +124,12 @@ class _Scanner:
         if self.braced and _may_interpolate(text):
             return False
         return not (
-            _declares_tokens(text)
-            and any(
+            any(
                 _confusing_token(self.source[start + 1 : end - 1].strip(SPACE))
                 for start, end, kind in self.regions
                 if kind is Region.STRING
             )
+            and _declares_tokens(text)
         )
 
     def _cover(self, start: int, end: int, kind: Region, replacement: str | None = None) -> int:
@@ -147,7 +146,7 @@ class _Scanner:
         return end
 
     def _check_glue(self, start: int) -> None:
-        """A symbol directly before a comment or literal may belong to a longer token that swallows its first character."""
+        """A symbol directly before a comment or literal may be part of a token that swallows its first character."""
         if start and (previous := self.source[start - 1]) not in _ENDS_A_TOKEN and not is_identifier_rest(previous):
             self.certain = False
 
@@ -203,7 +202,7 @@ class _Scanner:
         return self._cover(start, end + len(closing), Region.STRING)
 
     def _string(self, start: int, position: int, *, interpolated: bool) -> int:
-        """Cover a string from `start`, or the part of an interpolated one up to its next hole; read on at `position`."""
+        """Cover a string, or a part of an interpolated one up to its next hole, from `start`; read on at `position`."""
         source = self.source
         while True:
             found = (_next_in_interpolated if interpolated else _next_in_string)(source, position)

@@ -1,7 +1,7 @@
 """What the two precheck profiles forbid: tables of words, options and attributes, no logic.
 
-``paper`` is the acceptance policy of learning-lean-feedback, Appendix B; ``strict`` adds what lets a program run code of
-its own inside the checker, silence the checker, or change what it trusts. `docs/policy.md` explains each entry.
+``paper`` is the acceptance policy of learning-lean-feedback, Appendix B; ``strict`` adds what lets a program run code
+of its own inside the checker, silence the checker, or change what it trusts. `docs/policy.md` explains each entry.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ FORBIDDEN_ATTRIBUTES = frozenset(
     }
 )
 FORBIDDEN_ATTRIBUTE_PREFIXES = ("builtin_",)
-FORBIDDEN_ATTRIBUTE_SUFFIXES = ("_elab", "_parser", "_delab", "_parenthesizer", "_formatter", "parenthesizer", "formatter")
+FORBIDDEN_ATTRIBUTE_SUFFIXES = ("_elab", "_parser", "_delab", "parenthesizer", "formatter")
 """Attributes that make Lean run a definition of the program; ``strict`` forbids them."""
 
 TRUSTED_AXIOMS = frozenset({"propext", "Classical.choice", "Quot.sound"})

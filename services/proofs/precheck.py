@@ -1,13 +1,14 @@
 """The textual policy that a program must pass before Lean sees it: deterministic, and a failure is final.
 
-Source: learning-lean-feedback, Appendix B, "Verifier acceptance policy"; `docs/policy.md` has every rule with an example.
+Source: learning-lean-feedback, Appendix B, "Verifier acceptance policy"; `docs/policy.md` shows every rule.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from services.contracts.lean import Position
 from services.contracts.outcomes import Profile, Reason
@@ -34,10 +35,15 @@ _theorems = WordSearch(policy.THEOREM_WORDS)
 _forbidden_words = {profile: WordSearch(words) for profile, words in policy.FORBIDDEN_WORDS.items()}
 _unencodable = re.compile("[\x00\ud800-\udfff]").search
 _declared_name = re.compile(rf"[{SPACE}]+[{IDENTIFIER_FIRST}«]").match
-_set_option = re.compile(rf"(?<![{IDENTIFIER_REST}.«])set_option(?![{IDENTIFIER_REST}])").finditer
+_set_options = WordSearch(("set_option",))
+_attribute_commands = WordSearch(("attribute",))
 _option_name = re.compile(rf"[{SPACE}]+({IDENTIFIER})").match
-_numeral = re.compile(rf"[{SPACE}]*(0[xX][0-9a-fA-F_]+|0[bB][01_]+|0[oO][0-7_]+|[0-9][0-9_]*)(?![{IDENTIFIER_REST}.])").match
-_attribute_list = re.compile(rf"@\[|(?<![{IDENTIFIER_REST}.«])attribute[{SPACE}]*\[").finditer
+_numeral = re.compile(
+    rf"[{SPACE}]*(0[xX][0-9a-fA-F_]+|0[bB][01_]+|0[oO][0-7_]+|[0-9][0-9_]*)(?![{IDENTIFIER_REST}.])"
+).match
+_BASES = {"0x": 16, "0b": 2, "0o": 8}
+_attribute_prefix = re.compile(r"@\[").finditer
+_opening_bracket = re.compile(rf"[{SPACE}]*\[").match
 _bracket = re.compile(r"[\[\]]").finditer
 _attribute_name = re.compile(rf"[\[,][{SPACE}]*(?:(?:local|scoped)[{SPACE}]+)?({IDENTIFIER})").finditer
 
@@ -47,9 +53,9 @@ def precheck(
 ) -> Rejection | None:
     """The first rule that `code` breaks, or None. Never raises; time linear in the text.
 
-    `code` is a complete program (after `attach_header` where the caller wants that), or None where a response held none;
-    `header` is the preamble whose imports it must carry. Text that repeats the header word for word at the top of the
-    program is the caller's own and is not searched for forbidden constructs.
+    `code` is a complete program (after `attach_header` where the caller wants that), or None where a response held
+    none; `header` is the preamble whose imports it must carry. Text that repeats the header word for word at the top of
+    the program is the caller's own and is not searched for forbidden constructs. `heartbeats` is the check's budget.
 
     Rules in order, each with its reason: ``no_code``; ``too_long``; NUL and lone surrogates, which not every Lean
     front end would read as they stand (``compile_error``: no Lean accepts them as code); ``no_theorem``;
@@ -64,7 +70,7 @@ def precheck(
         detail = f"U+{ord(bad.group()):04X} cannot be part of a program"
         return Rejection(Reason.COMPILE_ERROR, detail, position_at(code, bad.start()))
     program = mask(code)
-    if not _declares_theorem(program.text):
+    if not declares_theorem(program.text):
         return Rejection(Reason.NO_THEOREM, "no theorem is declared outside of comments and strings", None)
     if found := _first_forbidden(code, program, _trusted_length(code, header), profile, heartbeats):
         offset, detail = found
@@ -72,7 +78,8 @@ def precheck(
     return _check_imports(code, program, header)
 
 
-def _declares_theorem(text: str) -> bool:
+def declares_theorem(text: str) -> bool:
+    """Whether masked text declares a theorem: the keyword, and a name behind it."""
     return any(_declared_name(text, offset + len(word)) for offset, word in _theorems.find(text))
 
 
@@ -82,15 +89,15 @@ def _trusted_length(code: str, header: str) -> int:
     return len(own) if own and code.startswith(own) and (not follows or follows in SPACE) else 0
 
 
-def _first_forbidden(
-    code: str, program: Masked, start: int, profile: Profile, heartbeats: int
-) -> _Finding | None:
+def _first_forbidden(code: str, program: Masked, start: int, profile: Profile, heartbeats: int) -> _Finding | None:
     texts = [(program.text, True)] if program.certain else [(program.text, True), (code, False)]
     findings: list[_Finding] = []
     for text, masked in texts:
         sources = [_words(text, start, profile, masked)]
         if profile is Profile.STRICT:
-            sources += [_options(text, start, heartbeats), _attributes(text, start)]
+            sources.append(_options(text, start, heartbeats, masked))
+            sources.append(_attributes(text, (found.end() for found in _attribute_prefix(text, start))))
+            sources.append(_attributes(text, _attribute_command_ends(text, start, masked)))
         findings += [first for source in sources if (first := next(source, None)) is not None]
     return min(findings, default=None)
 
@@ -100,37 +107,45 @@ def _words(text: str, start: int, profile: Profile, masked: bool) -> Iterator[_F
         yield offset, f"`{word}` is not allowed"
 
 
-def _options(text: str, start: int, heartbeats: int) -> Iterator[_Finding]:
-    for found in _set_option(text, start):
-        name = _option_name(text, found.end())
+def _options(text: str, start: int, heartbeats: int, masked: bool) -> Iterator[_Finding]:
+    for offset, word in _set_options.find(text, start, literal_names=masked):
+        name = _option_name(text, offset + len(word))
         if name is None:
-            yield found.start(), "`set_option` must name its option"
+            if masked:  # a comment may speak of `set_option`
+                yield offset, "`set_option` must name its option"
             continue
         option = unescaped(name.group(1))
         if option in policy.FORBIDDEN_OPTIONS or option.startswith(policy.FORBIDDEN_OPTION_PREFIXES):
-            yield found.start(), f"option `{option}` is not allowed"
+            yield offset, f"option `{option}` is not allowed"
         elif option.rpartition(".")[2] == policy.HEARTBEAT_OPTION:
             number = _numeral(text, name.end())
             if number is None:
-                yield found.start(), f"`{option}` must be set to a numeral"
+                yield offset, f"`{option}` must be set to a numeral"
             elif not _within_budget(number.group(1), heartbeats):
-                yield found.start(), f"`{option}` is 0 (unlimited) or above the budget of {heartbeats:,}"
+                yield offset, f"`{option}` is 0 (unlimited) or above the budget of {heartbeats:,}"
 
 
 def _within_budget(numeral: str, heartbeats: int) -> bool:
     digits = numeral.replace("_", "").lower()
-    # Python refuses to read very long decimal numerals; more digits than the budget has is above it anyway.
-    prefix, base = (digits[:2], {"0x": 16, "0b": 2, "0o": 8}[digits[:2]]) if digits[1:2] in ("x", "b", "o") else ("", 10)
-    significant = digits[len(prefix) :].lstrip("0")
+    base = _BASES.get(digits[:2], 10)
+    # Python refuses to read very long numerals; one with more digits than the budget has bits is above it anyway.
+    significant = (digits if base == 10 else digits[2:]).lstrip("0")
     return bool(significant) and len(significant) <= heartbeats.bit_length() and int(significant, base) <= heartbeats
 
 
-def _attributes(text: str, start: int) -> Iterator[_Finding]:
-    covered = start
-    for found in _attribute_list(text, start):
-        if found.end() <= covered:
+def _attribute_command_ends(text: str, start: int, masked: bool) -> Iterator[int]:
+    for offset, word in _attribute_commands.find(text, start, literal_names=masked):
+        if bracket := _opening_bracket(text, offset + len(word)):
+            yield bracket.end()
+
+
+def _attributes(text: str, lists: Iterable[int]) -> Iterator[_Finding]:
+    """Findings in attribute lists, each given by the offset behind its opening bracket."""
+    covered = 0
+    for start in lists:
+        if start <= covered:
             continue  # inside of a list that was read already: time stays linear
-        opening = found.end() - 1
+        opening = start - 1
         covered = _closing_bracket(text, opening)
         for attribute in _attribute_name(text, opening, covered):
             name = unescaped(attribute.group(1))
@@ -151,12 +166,18 @@ def _closing_bracket(text: str, opening: int) -> int:
     return len(text)
 
 
+@lru_cache(maxsize=64)
+def _required_imports(header: str) -> frozenset[str]:
+    return read_imports(mask(header)).entries
+
+
 def _check_imports(code: str, program: Masked, header: str) -> Rejection | None:
     block = read_imports(program)
-    required = read_imports(mask(header)).entries
+    required = _required_imports(header)
     if block.entries != required:
         missing, surplus = sorted(required - block.entries), sorted(block.entries - required)
-        differences = [f"{what} `{', '.join(names[:5])}`" for what, names in (("lacks", missing), ("has", surplus)) if names]
+        parts = (("lacks", missing), ("has", surplus))
+        differences = [f"{what} `{', '.join(names[:5])}`" for what, names in parts if names]
         position = position_at(code, block.start if block.entries else first_code(program))
         return Rejection(Reason.HEADER_MISMATCH, f"the import block {' and '.join(differences)}"[:500], position)
     misplaced = find_misplaced_import(program, block)

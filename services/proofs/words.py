@@ -29,11 +29,11 @@ class WordSearch:
         shielded_until = -1  # end of the last word found inside of an identifier
         for found in self._finditer(text, start):
             offset, word = found.start(), found.group()
-            if word[0] != "#" and offset:
-                if self._is_shielded(text, offset, found.end(), shielded_until, literal_names):
-                    shielded_until = found.end()
-                    continue
-            yield offset, word
+            shieldable = offset > 0 and word[0] != "#"
+            if shieldable and self._is_shielded(text, offset, found.end(), shielded_until, literal_names):
+                shielded_until = found.end()
+            else:
+                yield offset, word
 
     @staticmethod
     def _is_shielded(text: str, start: int, end: int, shielded_until: int, literal_names: bool) -> bool:
