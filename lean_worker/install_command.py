@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import signal
 import sys
+import time
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import NoReturn
@@ -12,8 +14,11 @@ from typing import NoReturn
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from lean_worker.engines.embedded.install import InstallError, Report, install
+from lean_worker.engines.base import EngineUnavailable
+from lean_worker.engines.catalog import embedded_engine
+from lean_worker.engines.embedded.install import Fault, InstallError, Report, install
 from lean_worker.engines.embedded.layout import Installation
+from lean_worker.engines.embedded.snapshots import snapshot_path
 
 
 class TerminalProgress:
@@ -59,6 +64,10 @@ def run(installation: Installation, brought: Path | None, force: bool, as_json: 
     try:
         with TerminalProgress(quiet=as_json) as progress:
             report = install(installation, progress, brought=brought, force=force)
+            start_s = None
+            if not snapshot_path(installation, ("Init",)).is_file():
+                progress.stage("starting Lean for the first time")
+                start_s = asyncio.run(_start(installation))
     except InstallError as error:
         if as_json:
             print(json.dumps({"error": error.fault.name.lower(), "message": str(error), "advice": error.advice}))
@@ -69,26 +78,38 @@ def run(installation: Installation, brought: Path | None, force: bool, as_json: 
         print("lean install: interrupted; run it again and it goes on from there", file=sys.stderr)
         return 130
     if as_json:
-        print(json.dumps(summary(report)))
-    elif report.already:
-        console.print(
-            f"{report.manifest.package}@{report.manifest.version} is already installed in {report.root}", markup=False
-        )
+        print(json.dumps(summary(report, start_s)))
     else:
-        took = sum(report.seconds.values())
         package = f"{report.manifest.package}@{report.manifest.version}"
-        console.print(f"Installed {package} in {report.root} ({took:.0f} s)", markup=False)
+        took = f"installed in {sum(report.seconds.values()):.0f} s" if not report.already else "was installed already"
+        first = "" if start_s is None else f", first start {start_s:.1f} s"
+        console.print(f"{package} {took}{first}: {report.root}", markup=False, highlight=False, soft_wrap=True)
     return 0
 
 
-def summary(report: Report) -> dict[str, object]:
+def summary(report: Report, start_s: float | None) -> dict[str, object]:
     return {
         "status": "already_installed" if report.already else "installed",
         "package": f"{report.manifest.package}@{report.manifest.version}",
         "root": str(report.root),
         "library_files": report.manifest.library.files,
-        "seconds": dict(report.seconds),
+        "seconds": {**report.seconds, **({} if start_s is None else {"first_start": round(start_s, 3)})},
     }
+
+
+async def _start(installation: Installation) -> float:
+    """Start the engine once, which builds its snapshot; returns the seconds that it took."""
+    begin = time.monotonic()
+    try:
+        engine = embedded_engine(installation)
+        try:
+            await engine.start()
+        finally:
+            await engine.stop()
+    except EngineUnavailable as error:
+        advice = "Run `lean-reward lean doctor` for what works and what does not."
+        raise InstallError(Fault.ENGINE, f"everything is in place, but Lean does not start: {error}", advice) from error
+    return time.monotonic() - begin
 
 
 def _leave(number: int, frame: FrameType | None) -> NoReturn:

@@ -9,10 +9,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
+from redis.exceptions import ResponseError
+
 from lean_worker.backoff import delays
 from services.queue import Claim, Completion, JobQueue, QueueUnavailable
 from services.runtime import metrics
 from services.runtime.logging import get_logger
+
+# The server is away, or refuses (out of memory, for one): either way the call is tried again later.
+QUEUE_FAULTS = (QueueUnavailable, ResponseError)
 
 _BATCH = 256
 
@@ -53,7 +58,7 @@ class Outbox:
             try:
                 await self._send()
                 waits = delays(0.1, 5.0)
-            except QueueUnavailable as error:
+            except QUEUE_FAULTS as error:
                 metrics.QUEUE_ERRORS.labels("complete").inc()
                 self._log.warning("queue_unavailable", call="complete", error=str(error), unsent=len(self._completions))
                 self._something.set()

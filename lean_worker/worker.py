@@ -14,21 +14,22 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Any
 
 import psutil
 from pydantic import ValidationError
 
 from lean_worker.backoff import delays
 from lean_worker.engines.base import Engine, EngineUnavailable
-from lean_worker.outbox import Outbox
+from lean_worker.outbox import QUEUE_FAULTS, Outbox
 from lean_worker.slot import Slot, infrastructure_fault
 from services.contracts.lean import CheckTask, EngineIdentity, LeanJob, LeanOutcome, WorkerInfo
 from services.contracts.outcomes import LeanStatus
-from services.queue import Claim, Completion, JobQueue, QueueUnavailable
+from services.queue import Claim, Completion, JobQueue
 from services.runtime import metrics
 from services.runtime.logging import get_logger
 
-_CLAIM_WAIT_S = 1.0  # a claim under way is never broken off, so it bounds how fast an idle worker drains
+_CLAIM_WAIT_S = 10.0
 _UNSTARTED_S = 0.25  # a job taken ahead goes back to the queue when no slot has started it by then
 _ANNOUNCE_S = 2.0
 _FLUSH_S = 2.0
@@ -75,14 +76,14 @@ class Worker:
         self._claim_ahead = claim_ahead
         self._lease_s = lease_s
         self._drain_s = drain_s
-        self._held: dict[str, _Held] = {}  # by key
+        self._held: dict[str, _Held] = {}  # by the token of its lease
         self._line: asyncio.PriorityQueue[tuple[int, int, _Held]] = asyncio.PriorityQueue()
         self._turn = itertools.count()
         self._idle = 0
         self._may_claim_ahead = True
         self._room_changed = asyncio.Event()
         self._announce_now = asyncio.Event()
-        self._claims_ended = asyncio.Event()
+        self._claiming: asyncio.Task[None] | None = None
         self._drained = asyncio.Event()
         self._outbox = Outbox(queue, self._forget)
         self._started_at = time.time()
@@ -91,11 +92,11 @@ class Worker:
 
     async def run(self) -> None:
         """Bring up the engines and work until drained. An exception that ends it is a fault of the worker itself."""
+        self._claiming = asyncio.create_task(self._claim())
         works = [
             asyncio.create_task(work)
             for work in (
                 *(self._serve(slot) for slot in self.slots),
-                self._claim(),
                 self._outbox.run(),
                 self._repeat("heartbeat", self._lease_s / 4, self._heartbeat),
                 self._repeat("reap", self._lease_s / 2, self._reap),
@@ -106,15 +107,18 @@ class Worker:
         ]
         drained = asyncio.create_task(self._drained.wait())
         try:
-            pending: set[asyncio.Task[object]] = {drained, *works}
+            # None of these ends by itself but the claiming, and that only for a drain.
+            pending: set[asyncio.Task[Any]] = {drained, self._claiming, *works}
             while not drained.done():
                 done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
                 for work in done:
-                    work.result()
+                    if not (self.draining and work is self._claiming):
+                        work.result()
         finally:
-            for task in (drained, *works):
+            tasks = (drained, self._claiming, *works)
+            for task in tasks:
                 task.cancel()
-            await asyncio.gather(drained, *works, return_exceptions=True)
+            await asyncio.gather(*tasks, return_exceptions=True)
             await self._stop_engines()
 
     async def drain(self) -> None:
@@ -122,14 +126,16 @@ class Worker:
         if self.draining:
             return
         self.draining = True
-        self._room_changed.set()
-        self._announce_now.set()
+        if self._claiming is not None:
+            self._claiming.cancel()  # what it had just taken, it gives back
+            await asyncio.wait({self._claiming})
+        with contextlib.suppress(*QUEUE_FAULTS):
+            await self._queue.announce(self.name, b"", 0)  # withdraws us
         self._log.info("draining", running=len(self._at(_Stage.RUNNING)), waiting=len(self._at(_Stage.WAITING)))
         self._give_back(self._at(_Stage.WAITING), "drain")
         runs = [held.run for held in self._at(_Stage.RUNNING) if held.run is not None]
         if runs:
             await asyncio.wait(runs, timeout=self._drain_s)
-        await self._claims_ended.wait()
         self._give_back(self._at(_Stage.RUNNING), "drain")
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self._outbox.flushed(), _FLUSH_S)
@@ -206,8 +212,6 @@ class Worker:
 
     def _accept(self, claim: Claim) -> None:
         metrics.CLAIMS.inc()
-        if claim.key in self._held:  # its old lease was lost, and we are the next to get it
-            self._drop(claim.key)
         try:
             task = LeanJob.model_validate_json(claim.payload).task
         except ValidationError as error:
@@ -216,15 +220,12 @@ class Worker:
             return
         # The limit is that of the most patient subscriber, who may have come after the payload was written.
         held = _Held(claim, task.model_copy(update={"timeout_s": claim.timeout_s}))
-        self._held[claim.key] = held
-        if self.draining:
-            self._give_back([held], "drain")
-        else:
-            self._line.put_nowait((-claim.priority, next(self._turn), held))
+        self._held[claim.token] = held
+        self._line.put_nowait((-claim.priority, next(self._turn), held))
 
-    def _drop(self, key: str) -> None:
+    def _drop(self, token: str) -> None:
         """Nobody wants this job from us any more: stop it, tell nobody."""
-        held = self._held.pop(key, None)
+        held = self._held.pop(token, None)
         if held is None or held.stage is _Stage.FINISHED:
             return
         held.stage, was = _Stage.FINISHED, held.stage
@@ -244,9 +245,7 @@ class Worker:
         self._outbox.release([held.claim for held in jobs])
 
     def _forget(self, claim: Claim) -> None:
-        held = self._held.get(claim.key)
-        if held is not None and held.claim is claim:
-            del self._held[claim.key]
+        self._held.pop(claim.token, None)
 
     def _room(self) -> int:
         """How many jobs to take now: one for each idle slot and a few ahead, fewer by those that wait here."""
@@ -259,7 +258,7 @@ class Worker:
 
     async def _claim(self) -> None:
         waits = delays(0.1, 5.0)
-        while not self.draining:
+        while True:
             room = self._room()
             if room <= 0:
                 await self._room_changed.wait()
@@ -267,38 +266,26 @@ class Worker:
                 continue
             try:
                 claims = await self._queue.claim(self.name, room, _CLAIM_WAIT_S)
-            except QueueUnavailable as error:
+            except QUEUE_FAULTS as error:
                 self._queue_failed("claim", error)
-                with contextlib.suppress(asyncio.TimeoutError):
-                    await asyncio.wait_for(self._drain_begins(), next(waits))
+                await asyncio.sleep(next(waits))
                 continue
             waits = delays(0.1, 5.0)
             self.queue_answers = True
             for claim in claims:
                 self._accept(claim)
-        self._claims_ended.set()
 
     async def _watch_cancellations(self) -> None:
-        waits = delays(0.1, 2.0)
-        while True:
-            try:
-                async for keys in self._queue.cancellations(self.name):
-                    waits = delays(0.1, 2.0)
-                    for key in keys:
-                        self._drop(key)
-            except QueueUnavailable as error:
-                self._queue_failed("cancellations", error)
-            await asyncio.sleep(next(waits))
+        async for tokens in self._queue.cancellations(self.name):
+            for token in tokens:
+                self._drop(token)
 
     async def _heartbeat(self) -> None:
-        sent = {key: held.claim for key, held in self._held.items()}
-        if not sent:
+        if not self._held:
             return
-        for key in await self._queue.heartbeat(self.name, list(sent.values())):
-            held = self._held.get(key)
-            if held is not None and held.claim is sent[key]:
-                metrics.CLAIMS_LOST.inc()
-                self._drop(key)
+        for token in await self._queue.heartbeat(self.name, [held.claim for held in self._held.values()]):
+            metrics.CLAIMS_LOST.inc()
+            self._drop(token)
 
     async def _reap(self) -> None:
         report = await self._queue.reap()
@@ -311,7 +298,7 @@ class Worker:
             await asyncio.sleep(every_s * random.uniform(0.75, 1.25))
             try:
                 await work()
-            except QueueUnavailable as error:
+            except QUEUE_FAULTS as error:
                 self._queue_failed(call, error)
 
     async def _give_back_unstarted(self) -> None:
@@ -326,10 +313,10 @@ class Worker:
 
     async def _announce(self) -> None:
         while True:
-            if any(slot.started for slot in self.slots):
+            if any(slot.started for slot in self.slots) and not self.draining:
                 try:
                     await self._queue.announce(self.name, self.info().model_dump_json().encode(), 3 * _ANNOUNCE_S)
-                except QueueUnavailable as error:
+                except QUEUE_FAULTS as error:
                     self._queue_failed("announce", error)
             with contextlib.suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(self._announce_now.wait(), _ANNOUNCE_S)
@@ -344,6 +331,7 @@ class Worker:
             engine_rss = slot.engine.rss_bytes
             metrics.ENGINE_RSS.labels(str(slot.index)).set(engine_rss)
             rss += engine_rss
+        sandbox = getattr(started[0].engine, "sandbox", None)  # only engines that need one have it
         running = len(self._at(_Stage.RUNNING))
         metrics.SLOTS.labels("busy").set(running)
         metrics.SLOTS.labels("idle").set(max(0, len(ready) - running))
@@ -352,22 +340,18 @@ class Worker:
             worker=self.name,
             identity=started[0].engine.identity,
             engines=len(self.slots),
-            ready=0 if self.draining else len(ready),
+            ready=len(ready),
+            sandbox=None if sandbox is None else str(sandbox),
             headers=tuple(sorted(set().union(*(slot.warm_headers for slot in ready)))),
             started_at=self._started_at,
             rss_bytes=rss,
             restarts=sum(slot.restarts for slot in self.slots),
         )
 
-    def _queue_failed(self, call: str, error: QueueUnavailable) -> None:
+    def _queue_failed(self, call: str, error: Exception) -> None:
         self.queue_answers = False
         metrics.QUEUE_ERRORS.labels(call).inc()
         self._log.warning("queue_unavailable", call=call, error=str(error))
-
-    async def _drain_begins(self) -> None:
-        while not self.draining:
-            self._room_changed.clear()
-            await self._room_changed.wait()
 
     async def _stop_engines(self) -> None:
         stops = [asyncio.create_task(slot.stop()) for slot in self.slots]
