@@ -33,10 +33,8 @@ class VerdictCache:
         """The kept values of those keys that have one."""
         found: dict[str, bytes] = {}
         for chunk in _chunks(keys):
-            kept: list[bytes | None] = await reach(
-                self._redis.mget([self._root + key for key in chunk]), self._call_limit_s
-            )
-            found.update({key: value for key, value in zip(chunk, kept, strict=True) if value is not None})
+            values = await reach(self._redis.mget([self._root + key for key in chunk]), self._call_limit_s)
+            found.update({key: value for key, value in zip(chunk, values, strict=True) if isinstance(value, bytes)})
         return found
 
     async def put_many(self, values: Mapping[str, bytes]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import sys
 from collections.abc import Awaitable
 from typing import Any, TypeVar
 
@@ -14,7 +15,16 @@ from redis.exceptions import ConnectionError, OutOfMemoryError, ResponseError, T
 
 from services.queue.errors import QueueUnavailable
 
+if sys.version_info >= (3, 11):
+    from asyncio import timeout
+else:
+    from async_timeout import timeout  # redis-py requires it there
+
 T = TypeVar("T")
+
+# Every call under way has a connection of its own, and so has every reader that waits. redis-py's limit of 100 would
+# turn a busy gateway into an unavailable server.
+_MAX_CONNECTIONS = 10_000
 
 # Answers of a server that is up but cannot serve: it loads its data, lost its primary, cannot write to its disk.
 _REFUSALS = re.compile(r"\b(OOM|MISCONF|READONLY|BUSY|LOADING|MASTERDOWN|NOREPLICAS|CLUSTERDOWN|TRYAGAIN|UNBLOCKED)\b")
@@ -34,6 +44,7 @@ def connect(url: str, **options: Any) -> Redis:
         "retry": Retry(NoBackoff(), 0),
         "socket_timeout": None,
         "socket_connect_timeout": 5.0,
+        "max_connections": _MAX_CONNECTIONS,
         **options,
     }
     if not url.startswith("unix:"):
@@ -53,7 +64,8 @@ async def reach(call: Awaitable[T], limit_s: float) -> T:
     ``ResponseError`` for everything that is wrong with the call itself, running out of memory included.
     """
     try:
-        return await asyncio.wait_for(call, limit_s)
+        async with timeout(limit_s):
+            return await call
     except asyncio.TimeoutError:
         raise QueueUnavailable(f"no answer from the queue's server within {limit_s:g} s") from None
     except (ConnectionError, TimeoutError, OSError) as error:

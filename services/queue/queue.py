@@ -101,7 +101,7 @@ class JobQueue:
         self._max_attempts = max_attempts
         self._call_limit_s = call_limit_s
         socket_timeout = options.get("socket_timeout")
-        self._block_s = _BLOCK_S if socket_timeout is None else min(_BLOCK_S, 0.8 * socket_timeout)
+        self._block_s = _BLOCK_S if socket_timeout is None else min(_BLOCK_S, 0.5 * socket_timeout)
         self._reaps_from = 0.0
 
     # Gateways

@@ -104,20 +104,15 @@ class EmbeddedServer:
             raise
         return self
 
+    def restart(self) -> None:
+        """Start it again after it died, at the same address; without ``persist`` it has forgotten everything."""
+        self._stop()
+        self._start()
+
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        keeper, self._keeper = self._keeper, None
-        if keeper is not None:
-            assert keeper.stdin is not None
-            keeper.stdin.close()
-            try:
-                keeper.wait(_STOP_S)
-            except subprocess.TimeoutExpired:
-                self._kill_server()
-                keeper.wait()
-            assert keeper.stdout is not None
-            keeper.stdout.close()
+        self._stop()
         if self._private is not None:
             shutil.rmtree(self._private, ignore_errors=True)
 
@@ -151,6 +146,19 @@ class EmbeddedServer:
         assert self._keeper.stdout is not None
         self._pid = int(self._keeper.stdout.readline())
         self._wait_until_ready(log)
+
+    def _stop(self) -> None:
+        keeper, self._keeper = self._keeper, None
+        if keeper is not None:
+            assert keeper.stdin is not None
+            keeper.stdin.close()
+            try:
+                keeper.wait(_STOP_S)
+            except subprocess.TimeoutExpired:
+                self._kill_server()
+                keeper.wait()
+            assert keeper.stdout is not None
+            keeper.stdout.close()
 
     def _wait_until_ready(self, log: Path) -> None:
         ends = time.monotonic() + _READY_S
