@@ -89,6 +89,9 @@ def merge(evidence: Evidence, cutoff_s: float, rewards: RewardMap) -> Decision:
     if lean is not None and lean.decides:
         verdict = lean.outcome.verdict
         return Decision(verdict, Source.LEAN, lean.outcome.reason, _reward(verdict, rewards), status, outcome)
+    if outcome is not None and outcome.reason is Reason.STATEMENT_INVALID:
+        # The caller's own statement or header cannot be used: nobody can say what a proof of it would be.
+        return Decision(Verdict.UNKNOWN, Source.FALLBACK, outcome.reason, rewards.unknown, status, outcome)
     prediction = evidence.prediction
     if prediction is not None and prediction.at_s > cutoff_s:
         prediction = None

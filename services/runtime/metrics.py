@@ -26,12 +26,45 @@ CHECKS_RETRIED = Counter("lean_reward_checks_retried", "Checks run once more on 
 ENGINE_RESTARTS = Counter("lean_reward_engine_restarts", "Engines thrown away and started again.", ("cause",))
 ENGINE_WARM_UPS = Counter("lean_reward_engine_warm_ups", "Engines started and warmed.", ("result",))
 CLAIMS = Counter("lean_reward_claims", "Jobs taken from the queue.")
-CLAIMS_RELEASED = Counter("lean_reward_claims_released", "Jobs given back unchecked, the attempt uncounted.", ("cause",))
-CLAIMS_LOST = Counter("lean_reward_claims_lost", "Jobs whose lease was lost or which nobody wants, told by a heartbeat.")
+CLAIMS_RELEASED = Counter(
+    "lean_reward_claims_released", "Jobs given back unchecked, the attempt uncounted.", ("cause",)
+)
+CLAIMS_LOST = Counter(
+    "lean_reward_claims_lost", "Jobs whose lease was lost or which nobody wants, told by a heartbeat."
+)
 RESULTS_STALE = Counter("lean_reward_results_stale", "Results that came after the lease had gone to somebody else.")
 RESULTS_UNSENT = Gauge("lean_reward_results_unsent", "Results that wait for the queue.")
-QUEUE_ERRORS = Counter("lean_reward_worker_queue_errors", "Calls of the worker that the queue did not answer.", ("call",))
+QUEUE_ERRORS = Counter(
+    "lean_reward_worker_queue_errors", "Calls of the worker that the queue did not answer.", ("call",)
+)
 SLOTS = Gauge("lean_reward_slots", "Engines of this worker by state.", ("state",))
 ENGINE_RSS = Gauge("lean_reward_engine_rss_bytes", "Resident memory of an engine's processes.", ("slot",))
+
+# Gateway
+
+BATCHES = Counter("lean_reward_batches", "Batches that ended.", ("mode", "outcome"))
+BATCH_SECONDS = Histogram(
+    "lean_reward_batch_seconds", "From receipt of a batch to its answer.", ("mode",), buckets=_BATCH_SECONDS
+)
+CUTOFF_SECONDS = Histogram(
+    "lean_reward_cutoff_seconds", "From receipt of a batch to its cutoff.", ("reason",), buckets=_BATCH_SECONDS
+)
+LEAN_SHARE = Histogram(
+    "lean_reward_lean_share",
+    "Part of a batch that Lean decided by the cutoff.",
+    buckets=(0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99, 1.0),
+)
+REWARDS = Counter("lean_reward_rewards", "Rewards given.", ("source", "verdict", "lean_status"))
+UNKNOWNS = Counter("lean_reward_unknowns", "Candidates that nobody decided.", ("reason",))
+CACHED = Counter("lean_reward_cached", "Checks answered by the verdict cache.")
+DUPLICATES = Counter("lean_reward_duplicates", "Candidates joined to an identical one of their batch.")
+BATCHES_IN_FLIGHT = Gauge("lean_reward_batches_in_flight", "Batches that this gateway runs.")
+CANDIDATES_IN_FLIGHT = Gauge("lean_reward_candidates_in_flight", "Candidates of these batches.")
+PROBLEMS = Counter("lean_reward_problems", "Requests answered with a problem document.", ("code",))
+DISCONNECTS = Counter("lean_reward_disconnects", "Requests whose client left before the answer.")
+QUEUE_DEPTH = Gauge("lean_reward_queue_depth", "Jobs that wait.")
+QUEUE_OLDEST_AGE = Gauge("lean_reward_queue_oldest_age_seconds", "How long the oldest of them has waited.")
+QUEUE_RUNNING = Gauge("lean_reward_queue_running", "Jobs that workers hold.")
+LEAN_ENGINES = Gauge("lean_reward_lean_engines", "Warm engines of all announced workers.")
 
 __all__ = ["Counter", "Gauge", "Histogram"]

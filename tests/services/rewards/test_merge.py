@@ -20,6 +20,8 @@ rewards = st.builds(RewardMap, valid=numbers, invalid=numbers, unknown=st.none()
 @st.composite
 def outcomes(draw: st.DrawFn) -> LeanOutcome:
     status = draw(st.sampled_from(list(LeanStatus)))
+    if status is LeanStatus.OK and draw(st.booleans()):
+        return LeanOutcome(status=status, verdict=Verdict.UNKNOWN, reason=Reason.STATEMENT_INVALID)
     if status is not LeanStatus.OK:
         return LeanOutcome(status=status, verdict=Verdict.UNKNOWN, reason=Reason.INFRASTRUCTURE)
     verdict = draw(st.sampled_from([Verdict.VALID, Verdict.INVALID]))
@@ -112,6 +114,18 @@ def test_a_timeout_may_use_the_cascade_and_says_so_without_it() -> None:
         Verdict.VALID,
         Source.CASCADE,
         LeanStatus.TIMEOUT,
+    )
+
+
+def test_an_unusable_statement_is_not_left_to_the_cascade() -> None:
+    outcome = LeanOutcome(status=LeanStatus.OK, verdict=Verdict.UNKNOWN, reason=Reason.STATEMENT_INVALID)
+    prediction = EvaluatorAnswer(Verdict.VALID, Reason.OK, at_s=0.5)
+    decision = merge(Evidence(lean=LeanAnswer(outcome, 0.5), prediction=prediction), 1.0, RewardMap())
+    assert (decision.verdict, decision.source, decision.reason, decision.reward) == (
+        Verdict.UNKNOWN,
+        Source.FALLBACK,
+        Reason.STATEMENT_INVALID,
+        None,
     )
 
 

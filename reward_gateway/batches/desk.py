@@ -1,0 +1,242 @@
+"""The desk between batches and the queue: asks Lean, passes answers on, takes questions back."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterable, Sequence
+
+from pydantic import ValidationError
+
+from reward_gateway.batches.keys import verdict_key
+from reward_gateway.batches.prepare import Prepared
+from reward_gateway.batches.state import BatchState
+from reward_gateway.batches.workers import Fleet
+from reward_gateway.pace import Pace
+from services.contracts.lean import LeanJob, LeanOutcome
+from services.contracts.outcomes import LeanStatus, Reason, Verdict
+from services.queue.cache import VerdictCache
+from services.queue.errors import QueueError, QueueUnavailable
+from services.queue.jobs import Delivery, QueueStats, Submission
+from services.queue.queue import JobQueue
+from services.runtime import metrics
+from services.runtime.logging import get_logger
+
+_WATCH_S = 1.0
+_EXTRA_TTL_S = 60.0
+_SMOOTHING = 0.2
+
+_CRASHED = LeanOutcome(
+    status=LeanStatus.CRASHED,
+    verdict=Verdict.UNKNOWN,
+    reason=Reason.INFRASTRUCTURE,
+    detail="the workers that ran the check vanished",
+)
+_UNREADABLE = LeanOutcome(
+    status=LeanStatus.CRASHED,
+    verdict=Verdict.UNKNOWN,
+    reason=Reason.INFRASTRUCTURE,
+    detail="the worker's answer could not be read",
+)
+
+
+class LeanDesk:
+    """One for each gateway process. `watch` and `deliver` run as tasks for the life of the process.
+
+    `fleet` and `stats` are at most about a second old; `reachable` says whether the queue answered then. `rate` is how
+    many answers a second reach this gateway, smoothed.
+    """
+
+    def __init__(self, queue: JobQueue, cache: VerdictCache | None, home: str) -> None:
+        self._queue = queue
+        self._cache = cache
+        self._home = home
+        self._states: dict[str, BatchState] = {}
+        self._answers_since = 0
+        self.fleet = Fleet()
+        self.stats: QueueStats | None = None
+        self.reachable = False
+        self.rate = 0.0
+
+    def open(self, subscriber: str, state: BatchState) -> None:
+        """From now on answers for `subscriber` go to `state`."""
+        self._states[subscriber] = state
+
+    def close(self, subscriber: str) -> None:
+        """Answers that come later change nothing any more."""
+        self._states.pop(subscriber, None)
+
+    async def ask(self, subscriber: str, state: BatchState, prepared: Sequence[Prepared]) -> None:
+        """Answer from the cache what is known, and queue the rest.
+
+        Raises:
+            QueueFull: none of the rest was queued.
+            QueueUnavailable: some of it may have been queued.
+            LeanMissing: no worker is there to check it.
+        """
+        asked = await self._answer_from_cache(state, prepared)
+        if not asked:
+            return
+        if not self.fleet.ready:
+            await self.look()
+            if not self.fleet.ready:
+                raise LeanMissing
+        await self._submit(subscriber, state, asked)
+
+    async def withdraw(self, subscriber: str) -> None:
+        """Cancel what a subscriber still waits for. A queue that cannot be reached is left to those who reap."""
+        try:
+            await self._queue.unsubscribe(subscriber)
+        except QueueUnavailable as error:
+            get_logger().warning("withdraw_failed", subscriber=subscriber, error=str(error))
+
+    async def adopt(self, subscriber: str, state: BatchState) -> None:
+        """Take over the answers of a subscriber of another gateway, those that came before included."""
+        self.open(subscriber, state)
+        await self._queue.adopt(subscriber, self._home)
+        await self._collect(subscriber, state)
+
+    async def resync(self) -> None:
+        """Ask again for everything unanswered: the server lost its memory, or others took this process for dead."""
+        for subscriber, state in list(self._states.items()):
+            unanswered = state.waiting
+            again = {p.key: p for p in state.prepared if isinstance(p, Prepared) and p.key in unanswered}
+            if again:
+                get_logger().warning("batch_asked_again", subscriber=subscriber, jobs=len(again))
+                await self._submit(subscriber, state, list(again.values()))
+
+    async def look(self) -> None:
+        """Refresh `fleet`, `stats` and `reachable` now; never raises."""
+        try:
+            self.fleet = Fleet.parse(await self._queue.workers())
+            stats = await self._queue.stats()
+        except QueueUnavailable:
+            self.reachable = False
+            self.stats = None
+            return
+        self.reachable = True
+        self.stats = stats
+        metrics.QUEUE_DEPTH.set(stats.depth)
+        metrics.QUEUE_OLDEST_AGE.set(stats.oldest_age_s)
+        metrics.QUEUE_RUNNING.set(stats.running)
+        metrics.LEAN_ENGINES.set(self.fleet.ready)
+
+    async def watch(self) -> None:
+        """Look every second, reap leases, and ask again when the server has lost its memory."""
+        epoch = self.stats.epoch if self.stats else None
+        looked = time.monotonic()
+        while True:
+            await asyncio.sleep(_WATCH_S)
+            await self.look()
+            now = time.monotonic()
+            self.rate += _SMOOTHING * (self._answers_since / (now - looked) - self.rate)
+            self._answers_since, looked = 0, now
+            if self.stats is None:
+                continue
+            try:
+                await self._queue.reap()
+                if epoch not in (None, self.stats.epoch):
+                    await self.resync()
+                epoch = self.stats.epoch
+            except QueueError as error:
+                get_logger().warning("queue_watch_failed", error=str(error))
+
+    async def deliver(self) -> None:
+        """Pass deliveries on to their batches as they come."""
+        pace = Pace()
+        async for deliveries in self._queue.deliveries(self._home):
+            at = time.monotonic()
+            fresh: dict[str, bytes] = {}
+            for delivery in deliveries:
+                state = self._states.get(delivery.subscriber)
+                if state is not None:
+                    self._pass_on(state, delivery, at, fresh)
+                    await pace.rest()
+            await self._remember(fresh)
+
+    def _pass_on(self, state: BatchState, delivery: Delivery, at: float, fresh: dict[str, bytes]) -> None:
+        outcome = _outcome(delivery)
+        state.receive(delivery.key, outcome, at - state.received_at)
+        self._answers_since += 1
+        if (
+            outcome.status is LeanStatus.OK
+            and outcome.verdict is not Verdict.UNKNOWN
+            and outcome.identity is not None
+            and delivery.result is not None
+        ):
+            fresh[verdict_key(delivery.key, outcome.identity)] = delivery.result
+
+    async def _remember(self, fresh: dict[str, bytes]) -> None:
+        if self._cache is None or not fresh:
+            return
+        try:
+            await self._cache.put_many(fresh)
+        except QueueUnavailable as error:
+            get_logger().warning("verdicts_not_cached", verdicts=len(fresh), error=str(error))
+
+    async def _answer_from_cache(self, state: BatchState, prepared: Sequence[Prepared]) -> list[Prepared]:
+        """Answer what the cache holds; the rest is returned. A cache that does not answer holds nothing."""
+        identity = self.fleet.identity
+        if self._cache is None or identity is None:
+            return list(prepared)
+        keys = {p.key: verdict_key(p.key, identity) for p in prepared}
+        try:
+            found = await self._cache.get_many(list(keys.values()))
+        except QueueUnavailable:
+            return list(prepared)
+        at = time.monotonic() - state.received_at
+        rest = []
+        for p in prepared:
+            known = found.get(keys[p.key])
+            outcome = None if known is None else _parsed(known)
+            if outcome is None or outcome.identity != identity:
+                rest.append(p)
+                continue
+            state.cached.add(p.key)
+            state.receive(p.key, outcome, at)
+        return rest
+
+    async def _submit(self, subscriber: str, state: BatchState, asked: Iterable[Prepared]) -> None:
+        plan = state.plan
+        submissions = [
+            Submission(
+                key=p.key,
+                payload=LeanJob(key=p.key, task=p.task).model_dump_json().encode(),
+                priority=plan.priority,
+                timeout_s=plan.lean_timeout_s,
+            )
+            for p in asked
+        ]
+        report = await self._queue.submit(
+            subscriber, submissions, home=self._home, ttl_s=plan.deadline_s + _EXTRA_TTL_S
+        )
+        if report.finished:  # this subscriber was answered before: by a gateway that is gone, or before an outage
+            await self._collect(subscriber, state)
+
+    async def _collect(self, subscriber: str, state: BatchState) -> None:
+        kept = await self._queue.delivered(subscriber)
+        at, fresh = time.monotonic(), dict[str, bytes]()
+        for delivery in kept.values():
+            self._pass_on(state, delivery, at, fresh)
+        await self._remember(fresh)
+
+
+class LeanMissing(Exception):
+    """No Lean worker with a warm engine announces itself."""
+
+
+def _outcome(delivery: Delivery) -> LeanOutcome:
+    if delivery.result is None:
+        return _CRASHED
+    outcome = _parsed(delivery.result)
+    if outcome is None:
+        get_logger().error("lean_outcome_unreadable", key=delivery.key, size=len(delivery.result))
+        return _UNREADABLE
+    return outcome
+
+
+def _parsed(result: bytes) -> LeanOutcome | None:
+    try:
+        return LeanOutcome.model_validate_json(result)
+    except ValidationError:
+        return None

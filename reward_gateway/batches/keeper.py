@@ -1,0 +1,64 @@
+"""Signs of life between gateways: each shows that it lives, and looks after what a dead one left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from reward_gateway.batches.book import Batches
+from reward_gateway.batches.desk import LeanDesk
+from reward_gateway.batches.records import Records
+from services.contracts.jobs import JobState
+from services.queue.errors import QueueUnavailable
+from services.runtime.logging import get_logger
+
+_BEAT_S = 1.0
+_LOOK_AFTER_S = 3.0
+
+
+class Keeper:
+    """One for each gateway process; `keep` runs as a task for its life."""
+
+    def __init__(self, batches: Batches, desk: LeanDesk, records: Records) -> None:
+        self._batches = batches
+        self._desk = desk
+        self._records = records
+
+    async def keep(self) -> None:
+        looked_after = 0.0
+        while True:
+            try:
+                await self._beat()
+                if time.monotonic() - looked_after >= _LOOK_AFTER_S:
+                    looked_after = time.monotonic()
+                    await self._look_after_the_dead()
+            except QueueUnavailable as error:
+                get_logger().warning("beat_failed", error=str(error))
+            except Exception:  # a fault in one batch's record must not stop the signs of life of all
+                get_logger().exception("beat_failed")
+            await asyncio.sleep(_BEAT_S)
+
+    async def _beat(self) -> None:
+        """Show that this process lives and how far its batches are; stop those that were cancelled elsewhere."""
+        named = {key: batch for key, batch in self._batches.named.items() if not batch.answer.done()}
+        lived, ours = await self._records.beat({key: batch.progress() for key, batch in named.items()})
+        for key, held in ours.items():
+            if not held:
+                named[key].cancel()
+        if not lived and self._batches.running:  # others may have taken this process for dead, and cancelled its jobs
+            for batch in self._batches.running:
+                await self._records.note(batch.subscriber, batch.key)
+            await self._desk.resync()
+
+    async def _look_after_the_dead(self) -> None:
+        """Take over a dead gateway's jobs; cancel what only its own callers waited for."""
+        for home, batches in (await self._records.dead_homes()).items():
+            for subscriber, key in batches.items():
+                record = None if key is None else await self._records.read(key)
+                if record is not None and record.durable and record.state is JobState.RUNNING:
+                    await self._batches.take_over(record)
+                    continue
+                await self._desk.withdraw(subscriber)
+                if record is not None and record.home == home and await self._records.take_over(record):
+                    await self._records.forget(record.key)
+            await self._records.bury(home)

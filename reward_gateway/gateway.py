@@ -1,0 +1,93 @@
+"""The parts of a gateway process, put together and started."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+
+from reward_gateway.batches.book import Batches
+from reward_gateway.batches.desk import LeanDesk
+from reward_gateway.batches.keeper import Keeper
+from reward_gateway.batches.records import Records
+from reward_gateway.bodies.stream import BodyBudget
+from services.contracts.health import Readiness
+from services.contracts.problems import Missing
+from services.queue.cache import VerdictCache
+from services.queue.connection import connect
+from services.queue.queue import JobQueue
+from services.runtime.auth import ApiKeys
+from services.runtime.logging import get_logger
+from services.runtime.settings import Settings, SettingsError
+
+
+class Gateway:
+    """One gateway process. `start` and `stop` once each, within one event loop."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Raises `SettingsError`: there is no queue URL, or the API keys cannot be read."""
+        if settings.queue.url is None:
+            raise SettingsError("the gateway needs a queue: set LEAN_REWARD_QUEUE_URL, or use `lean-reward up`")
+        try:
+            self.keys = ApiKeys.parse(settings.gateway.keys.get_secret_value())
+        except ValueError as error:
+            raise SettingsError(f"gateway.keys: {error}") from None
+        self.settings = settings.gateway
+        queue = settings.queue
+        home = secrets.token_hex(8)
+        self._redis = connect(queue.url.get_secret_value() if queue.url else "")
+        job_queue = JobQueue(
+            self._redis, prefix=queue.prefix, lease_s=queue.lease_s, keep_s=queue.keep_s, max_depth=queue.max_depth
+        )
+        cache = VerdictCache(self._redis, prefix=queue.prefix, ttl_s=queue.cache_s) if queue.cache_s else None
+        records = Records(self._redis, prefix=queue.prefix, home=home, keep_s=queue.keep_s)
+        self.budget = BodyBudget(self.settings.max_bodies_bytes)
+        self.desk = LeanDesk(job_queue, cache, home)
+        self.batches = Batches(self.settings, self.desk, records)
+        self._keeper = Keeper(self.batches, self.desk, records)
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def start(self) -> None:
+        await self.desk.look()
+        for loop in (self.desk.deliver(), self.desk.watch(), self._keeper.keep()):
+            task = asyncio.create_task(loop)
+            task.add_done_callback(_complain)
+            self._tasks.append(task)
+
+    async def stop(self) -> None:
+        """Cancel what still runs; `Batches.drain` before it lets batches end."""
+        await self.batches.drain(0.0)
+        for task in self._tasks:
+            task.cancel()
+        for task in self._tasks:
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+        await self._redis.aclose()
+
+    async def readiness(self) -> Readiness:
+        """Whether a batch in mode `lean` could be scored now, and what is missing."""
+        if not self.desk.reachable or not self.desk.fleet.ready:
+            await self.desk.look()  # do not make a caller who waits for the start wait a second longer
+        missing = []
+        if self.batches.draining:
+            missing.append(Missing(component="gateway", detail="it is shutting down"))
+        if not self.desk.reachable:
+            missing.append(Missing(component="queue", detail="it does not answer"))
+        elif not self.desk.fleet.workers:
+            missing.append(Missing(component="lean", detail="no worker announces itself"))
+        elif not self.desk.fleet.ready:
+            missing.append(Missing(component="lean", detail="no engine is warm yet"))
+        warnings = []
+        if len(self.desk.fleet.identities) > 1:
+            warnings.append("workers run different Leans: verdicts are not taken from the cache")
+        return Readiness(
+            status="not_ready" if missing else "ready",
+            missing=tuple(missing),
+            warnings=tuple(warnings),
+            lean=self.desk.fleet.readiness() if self.desk.reachable else None,
+        )
+
+
+def _complain(task: asyncio.Task[None]) -> None:
+    if not task.cancelled() and (error := task.exception()) is not None:
+        get_logger().critical("gateway_task_died", error=repr(error))
