@@ -2,10 +2,12 @@
 
 A cohort is replayed in virtual time: one batch, a fixed pool of workers, each takes the first waiting candidate of the
 policy's order; at the cutoff Lean's verdicts that are in count, the evaluator decides the rest (equation 8 of
-learning-lean-feedback). The synthetic cohort has the paper's size (1,024 candidates, 64 workers, a cutoff at 90 s, 60 s
-a check) and heavy-tailed times whose mean gives about its Lean share of 43% under fifo; its evaluator has the paper's true and
-false positive rates. How much a policy gains depends on how well check times are predicted, so each is shown at several
-rank correlations between predicted and true time. At correlation 0 no gain is claimed.
+learning-lean-feedback).
+
+The synthetic cohort has the paper's size (1,024 candidates, 64 workers, a cutoff at 90 s, 60 s a check) and heavy-tailed times whose mean
+gives about its Lean share under fifo (43%); its evaluator has the paper's true and false positive rates. How much a
+policy gains depends on how well check times are predicted, so each is shown at several rank correlations between
+predicted and true time. At correlation 0 no gain is claimed.
 """
 
 from __future__ import annotations

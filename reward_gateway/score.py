@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import typer
 
+from reward_gateway.client import describe_problem
 from services.contracts.base import MAX_CANDIDATES
 from services.contracts.jobs import Job, JobEventName, JobProgress, JobState
 from services.contracts.problems import Problem
@@ -182,10 +183,10 @@ def _checked(answer: httpx.Response) -> Any:
     if answer.is_success:
         return answer.json()
     try:
-        problem = Problem.model_validate_json(answer.content)
-        raise ScoreError(f"{answer.status_code} {problem.title}: {problem.detail or ''}".rstrip(": "))
+        said = describe_problem(Problem.model_validate_json(answer.content))
     except ValueError:
-        raise ScoreError(f"the gateway answered {answer.status_code}: {answer.text[:300]}") from None
+        said = answer.text[:300]
+    raise ScoreError(f"the gateway answered {answer.status_code} {said}")
 
 
 def _as_expected(result: CandidateResult, expected: dict[str, Any]) -> bool:
