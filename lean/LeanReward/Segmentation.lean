@@ -1,32 +1,35 @@
-import LeanReward.Workflow
-
 /-! A segmentation of a trajectory is legal when every turn stays, advances along a forward arc, or loops back along a
 declared loop-back; each entry into a node is a visit of its own. -/
 
 namespace LeanReward
 
+abbrev NodeId := Nat
+
+/-- The entry of a workflow, the arcs along which it goes on, and its declared loop-backs. -/
+structure Transitions where
+  entry : NodeId
+  forward : List (NodeId × NodeId)
+  back : List (NodeId × NodeId)
+
 inductive Decision
   | stay
   | advance
   | loopBack
-  deriving DecidableEq
 
 /-- The assignment of one turn. -/
 structure Row where
   decision : Decision
   node : NodeId
   visit : Nat
-  deriving DecidableEq
 
 /-- Where the cursor is, and every node entered so far, the latest first. -/
 structure Cursor where
   node : NodeId
   visit : Nat
   entered : List NodeId
-  deriving DecidableEq
 
 /-- The cursor starts at the entry, in its visit 0. -/
-def Workflow.start (w : Workflow) : Cursor := ⟨w.entry, 0, [w.entry]⟩
+def Transitions.start (w : Transitions) : Cursor := ⟨w.entry, 0, [w.entry]⟩
 
 /-- How often a node was entered, which is the index of its next visit. -/
 def visits (entered : List NodeId) (node : NodeId) : Nat :=
@@ -35,7 +38,7 @@ def visits (entered : List NodeId) (node : NodeId) : Nat :=
   | first :: rest => if first = node then visits rest node + 1 else visits rest node
 
 /-- The cursor after a turn; none when the turn is illegal. -/
-def Workflow.turn (w : Workflow) (cursor : Cursor) (row : Row) : Option Cursor :=
+def Transitions.turn (w : Transitions) (cursor : Cursor) (row : Row) : Option Cursor :=
   let entering := decide (row.visit = visits cursor.entered row.node)
   match row.decision with
   | .stay => if row.node = cursor.node ∧ row.visit = cursor.visit then some cursor else none
@@ -45,20 +48,20 @@ def Workflow.turn (w : Workflow) (cursor : Cursor) (row : Row) : Option Cursor :
     if (cursor.node, row.node) ∈ w.back ∧ entering then some ⟨row.node, row.visit, row.node :: cursor.entered⟩ else none
 
 /-- The index of the first illegal turn; none when all are legal. -/
-def Workflow.firstIllegal (w : Workflow) (cursor : Cursor) : List Row → Option Nat
+def Transitions.firstIllegal (w : Transitions) (cursor : Cursor) : List Row → Option Nat
   | [] => none
   | row :: rest =>
     match w.turn cursor row with
     | none => some 0
     | some next => (w.firstIllegal next rest).map (· + 1)
 
-def Workflow.legalFrom (w : Workflow) (cursor : Cursor) : List Row → Bool
+def Transitions.legalFrom (w : Transitions) (cursor : Cursor) : List Row → Bool
   | [] => true
   | row :: rest =>
     match w.turn cursor row with
     | none => false
     | some next => w.legalFrom next rest
 
-def Workflow.legal (w : Workflow) (rows : List Row) : Bool := w.legalFrom w.start rows
+def Transitions.legal (w : Transitions) (rows : List Row) : Bool := w.legalFrom w.start rows
 
 end LeanReward

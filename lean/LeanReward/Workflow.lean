@@ -1,10 +1,9 @@
 import LeanReward.Predicate
+import LeanReward.Segmentation
 
 /-! The contract of a workflow: a graph of nodes with pre- and postconditions, information needs and sub-goals. -/
 
 namespace LeanReward
-
-abbrev NodeId := Nat
 
 inductive Edge
   | seq (source target : NodeId)
@@ -69,6 +68,9 @@ def Workflow.forward (w : Workflow) : List (NodeId × NodeId) := w.edges.flatMap
 def Workflow.back (w : Workflow) : List (NodeId × NodeId) := w.edges.flatMap Edge.back
 
 def Workflow.arcs (w : Workflow) : List (NodeId × NodeId) := w.forward ++ w.back
+
+/-- Where a segmentation may go. -/
+def Workflow.transitions (w : Workflow) : Transitions := ⟨w.entry, w.forward, w.back⟩
 
 def Workflow.node? (w : Workflow) (id : NodeId) : Option Node := w.nodes.find? fun node => decide (node.id = id)
 

@@ -1,0 +1,5 @@
+import LeanReward.Proofs.Coverage
+import LeanReward.Proofs.Information
+import LeanReward.Proofs.Rollout
+import LeanReward.Proofs.Segmentation
+import LeanReward.Proofs.VariableChain
