@@ -67,4 +67,12 @@ QUEUE_OLDEST_AGE = Gauge("lean_reward_queue_oldest_age_seconds", "How long the o
 QUEUE_RUNNING = Gauge("lean_reward_queue_running", "Jobs that workers hold.")
 LEAN_ENGINES = Gauge("lean_reward_lean_engines", "Warm engines of all announced workers.")
 
+# Process rewards
+
+STEPS_JUDGED = Counter("lean_reward_steps_judged", "Steps of agent trajectories that the penalty rules judged.")
+PENALTIES = Counter("lean_reward_penalties", "Penalties (gamma) by rule.", ("rule",))
+PENALTY_SECONDS = Histogram(
+    "lean_reward_penalty_seconds", "Time of one request for penalties.", buckets=(0.01, 0.05, 0.25, 1, 5, 10, 30, 60)
+)
+
 __all__ = ["Counter", "Gauge", "Histogram"]

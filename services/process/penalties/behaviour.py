@@ -25,6 +25,8 @@ class Kind(Enum):
     SHIFTS = "shifts"  # shell state relative to what it was (cd .., pushd)
     MODIFIES = "modifies"  # writes files, installs, kills; or may: a program that is not known
 
+    __hash__ = object.__hash__  # sets of kinds are made for every word; Enum's own hash is Python code
+
 
 @dataclass(frozen=True, slots=True)
 class Behaviour:
@@ -49,7 +51,7 @@ class _Output:
 _Effect = tuple["set[Kind]", "_Output | None"]
 _DEPTH = 6  # of bash -c inside eval inside bash -c
 _BIN = re.compile(r"(?:/usr(?:/local)?)?/s?bin/")
-_NUMBER = re.compile(r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[smhd]?")
+_NUMBER = re.compile(r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?[smhd]?")
 _CAT_OPTION = re.compile(r"-[AbeEnstTuv]+|-|--(?:number|show-\w+|squeeze-blank)")
 _HARMLESS_TARGETS = {"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/fd/1", "/dev/fd/2"}
 # Variables that decide which code a command runs.

@@ -34,4 +34,6 @@ class Penalty:
 
 
 def quoted(text: str) -> str:
-    return text if len(text) <= QUOTE else text[: QUOTE - 3] + "..."
+    """``text`` cut to ``QUOTE`` characters, and printable: a lone surrogate of a hostile record becomes ``?``."""
+    cut = text if len(text) <= QUOTE else text[: QUOTE - 3] + "..."
+    return cut.encode("utf-8", "replace").decode("utf-8")

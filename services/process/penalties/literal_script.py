@@ -93,7 +93,7 @@ def only_prints_literals(language: str, code: str) -> bool:
     if language == "python":
         return literal_python.only_prints_literals(code)
     if language == "awk":
-        return _AWK.fullmatch(code) is not None
+        return len(code) <= _AWK_LIMIT and _AWK.fullmatch(code) is not None
     table = _LANGUAGES.get(language)
     if table is None:
         return False
@@ -102,9 +102,12 @@ def only_prints_literals(language: str, code: str) -> bool:
     return root is not None and _closed(root, table, data)
 
 
-# Awk has no kept grammar: one BEGIN block of prints of string and number literals is regular.
-_AWK_LITERAL = r'(?:"(?:[^"\\\n]|\\.)*"|\d+)'
-_AWK_PRINT = rf"print(?:f)?\s*\(?\s*{_AWK_LITERAL}(?:\s*,?\s*{_AWK_LITERAL})*\s*\)?"
+# Awk has no kept grammar, but one BEGIN block of prints of string and number literals is regular. Longer texts are not
+# matched: nobody prints a constant at such length, and the pattern may backtrack.
+_AWK_LIMIT = 2_048
+_AWK_STRING = r'"(?:[^"\\\n]|\\.)*"'
+_AWK_LITERAL = rf"(?:{_AWK_STRING}|\d+)"
+_AWK_PRINT = rf"printf?\s*\(?\s*{_AWK_LITERAL}(?:\s*,\s*{_AWK_LITERAL}|\s*{_AWK_STRING}|\s+\d+)*\s*\)?"
 _AWK = re.compile(rf"\s*BEGIN\s*\{{\s*{_AWK_PRINT}(?:\s*[;\n]\s*{_AWK_PRINT})*\s*;?\s*(?:exit\s*;?\s*)?\}}\s*")
 
 

@@ -59,6 +59,7 @@ _SUBCOMMANDS: dict[str, frozenset[str]] = {
     "gh": frozenset(["status"]),
 }
 _ASKS = {"--version", "--help", "-version", "-V", "version", "help"}
+_SCRIPT = 4_096  # characters of an awk or sed script that are searched; a longer one counts as writing
 _AWK_EFFECT = re.compile(r"print[^;}\n]*>|>>|system\s*\(|\|\s*[\"g]|\"\s*\||@load|-i\s")
 _SED_WRITE = re.compile(r"(?:^|[;{}\n]|[0-9$/pgIi])\s*[wW]\s+\S|(?:^|[;{}\n])\s*[0-9,$]*e\b|/[gpIi0-9]*e\b")
 
@@ -145,13 +146,15 @@ def _sed(arguments: Arguments) -> bool:
     words = _words(arguments)
     given = [words[i + 1] for i, word in enumerate(words[:-1]) if word in ("-e", "--expression")]
     scripts = given or [word for word in words if not word.startswith("-")][:1]
-    if _long(arguments, "--file") or _short(arguments, "f"):
+    if _long(arguments, "--file") or _short(arguments, "f") or any(len(script) > _SCRIPT for script in scripts):
         return False
     return not any(_SED_WRITE.search(script) for script in scripts)
 
 
 def _awk(arguments: Arguments) -> bool:
-    return not _short(arguments[:1], "fi") and not any(_AWK_EFFECT.search(word) for word in _words(arguments))
+    if _short(arguments[:1], "fi") or any(len(word) > _SCRIPT for word in _words(arguments)):
+        return False
+    return not any(_AWK_EFFECT.search(word) for word in _words(arguments))
 
 
 _CURL_WRITES = (

@@ -21,7 +21,7 @@ EXPANSIONS = {
     "simple_expansion", "expansion", "command_substitution", "arithmetic_expansion", "process_substitution",
 }  # fmt: skip
 _GLOB = re.compile(r"(?<!\\)[*?\[]")
-_BRACES = re.compile(r"\{[^{}\s]*(?:,|\.\.)[^{}\s]*\}")
+_BRACES = re.compile(r"\{([^{}\s]*)\}")
 _ESCAPED = re.compile(r"\\(\n|.)", re.DOTALL)
 _QUOTED_ESCAPE = re.compile(r"\\([$`\"\\]|\n)")
 _SAFE = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
@@ -36,6 +36,11 @@ class Unsupported(Exception):
 def quote(value: str) -> str:
     """The one way in which a literal word is written in a normal form."""
     return value if _SAFE.fullmatch(value) else shlex.quote(value)
+
+
+def _expands_braces(text: str) -> bool:
+    """Whether a word holds ``{a,b}`` or ``{1..3}``, which makes several words of it."""
+    return any("," in inner or ".." in inner for inner in _BRACES.findall(text))
 
 
 class WordReader:
@@ -82,6 +87,10 @@ class WordReader:
         return Word(quote(value), value, True)
 
     def word(self, node: Tree) -> Word:
+        if node.type == "word":  # most words are short and plain
+            raw = self.raw(node)
+            if _SAFE.fullmatch(raw):
+                return Word(raw, raw, True)
         self.depth += 1
         if self.depth > DEPTH:
             raise Unsupported
@@ -119,7 +128,7 @@ class WordReader:
             return Word(raw, raw, True)
         if raw.startswith("~") or _GLOB.search(raw):
             return Word(raw, None, False)
-        if _BRACES.search(raw):
+        if _expands_braces(raw):
             return Word(raw, None, True)
         if node.child_count and any(child.type in EXPANSIONS for child in node.children):
             return Word(raw, None, False, self.nested(node))
@@ -134,7 +143,7 @@ class WordReader:
             value = "".join(v for v in values if v is not None)
             # A glob or a brace that only forms across the parts: `a{b,"c"}`.
             text = "".join(part.text for part in parts)
-            if _BRACES.search(text):
+            if _expands_braces(text):
                 return Word(text, None, True)
             return self.literal(value)
         return Word("".join(part.text for part in parts), None, constant, scripts, opaque)

@@ -16,6 +16,11 @@ class TrajectoryError(ValueError):
         self.pointer = pointer
         self.message = message
 
+    @property
+    def location(self) -> list[str]:
+        """The pointer's parts."""
+        return [part.replace("~1", "/").replace("~0", "~") for part in self.pointer.split("/")[1:]]
+
 
 class Phase(str, Enum):
     """Writing the plan, or executing it (lean4agenticrl, Section 2.2)."""

@@ -10,11 +10,11 @@ from __future__ import annotations
 import html
 import json
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from services.process.trajectories.model import ToolCall
 
-_KEYSTROKES = re.compile(r"<keystrokes\b([^>]*)>(.*?)</keystrokes>", re.DOTALL)
 _DURATION = re.compile(r"duration\s*=\s*[\"']?([0-9.]+)")
 _COMPLETE = re.compile(r"<task_complete>\s*true\s*</task_complete>", re.IGNORECASE)
 _OPENINGS = 50  # braces tried as the start of the JSON object
@@ -23,7 +23,7 @@ _OPENINGS = 50  # braces tried as the start of the JSON object
 def raw_calls(text: str) -> list[ToolCall] | None:
     """The calls of a raw answer (possibly none), or None when the text is no answer of Terminus-2."""
     if "<commands" in text or "<keystrokes" in text or "<task_complete" in text:
-        calls = [_keystrokes(_unescape(body), _duration(head)) for head, body in _KEYSTROKES.findall(text)]
+        calls = [_keystrokes(_unescape(body), _duration(head)) for head, body in _elements(text)]
         return calls + _completion(_COMPLETE.search(text) is not None)
     answer = _object(text)
     if answer is None:
@@ -36,6 +36,15 @@ def raw_calls(text: str) -> list[ToolCall] | None:
     ]
     complete = answer.get("task_complete")
     return calls + _completion(complete is True or str(complete).lower() in ("true", "1", "yes"))
+
+
+def _elements(text: str) -> Iterator[tuple[str, str]]:
+    """Attributes and body of each ``<keystrokes>`` element. Linear, however many are left open."""
+    for part in text.split("</keystrokes>")[:-1]:
+        _, opening, rest = part.rpartition("<keystrokes")
+        head, closing, body = rest.partition(">")
+        if opening and closing:
+            yield head, body
 
 
 def _object(text: str) -> dict[str, Any] | None:
