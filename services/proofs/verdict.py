@@ -7,7 +7,6 @@ kind of the placeholder warning count, and both only against the candidate.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, overload
 
 from services.contracts.lean import (
     AxiomUse,
@@ -26,17 +25,6 @@ MAX_DETAIL = 1_000
 """Longest `detail` of an outcome, in code points."""
 
 _PLACEHOLDER_KIND = "hasSorry"
-
-
-@dataclass(frozen=True, slots=True)
-class TryAgain:
-    """The check crashed or ran out of memory for the first time: run it once more on a clean engine.
-
-    If that ends the same way, judge it with ``repeated=True``: then it is the candidate's fault.
-    """
-
-    status: CheckStatus
-    detail: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,26 +78,25 @@ class _Case:
         return self.undecided(LeanStatus.CRASHED, Reason.INFRASTRUCTURE, detail)
 
 
-@overload
-def judge(task: CheckTask, answer: CheckAnswer, *, repeated: Literal[True]) -> LeanOutcome: ...
-@overload
-def judge(task: CheckTask, answer: CheckAnswer, *, repeated: bool = False) -> LeanOutcome | TryAgain: ...
-def judge(task: CheckTask, answer: CheckAnswer, *, repeated: bool = False) -> LeanOutcome | TryAgain:
+def judge(task: CheckTask, answer: CheckAnswer, *, repeated: bool = False) -> LeanOutcome:
     """Lean's verdict on `task`, or which fault kept it away.
 
-    `repeated` says that an earlier run of the same check crashed or ran out of memory, too. The order is the table in
-    `docs/policy.md`: how the run ended, the caller's header and statement, compile errors, placeholders, the target and
-    its statement, axioms, the kernel. Facts that an engine should have reported and did not are our fault
-    (``infrastructure``), never the candidate's.
+    `repeated` says that an earlier run of the same check also crashed or ran out of memory; then this is the
+    candidate's fault. Without it such an end is no verdict (status ``crashed``): try once more on a clean engine.
+
+    The order is the table in `docs/policy.md`: how the run ended, the caller's header and statement, compile errors,
+    placeholders, the target and its statement, axioms, the kernel. Facts that an engine should have reported and did
+    not are our fault (``infrastructure``), never the candidate's.
     """
     case = _Case(task, answer)
     if answer.status is CheckStatus.TIMEOUT:
         return case.undecided(LeanStatus.TIMEOUT, Reason.LEAN_TIMEOUT, answer.detail or "the time limit was reached")
     if answer.status in (CheckStatus.CRASHED, CheckStatus.OUT_OF_MEMORY):
-        if not repeated:
-            return TryAgain(answer.status, answer.detail)
         ended = "ran out of memory" if answer.status is CheckStatus.OUT_OF_MEMORY else "crashed Lean"
-        return case.invalid(Reason.RESOURCE_EXHAUSTED, f"{ended} twice: {answer.detail or 'no further detail'}")
+        detail = answer.detail or "no further detail"
+        if not repeated:
+            return case.infrastructure(f"{ended} once: {detail}")
+        return case.invalid(Reason.RESOURCE_EXHAUSTED, f"{ended} twice: {detail}")
     if answer.header_error is not None:
         return case.undecided(LeanStatus.OK, Reason.STATEMENT_INVALID, f"header: {answer.header_error}")
     if answer.statement_error is not None:
