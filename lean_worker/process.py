@@ -11,6 +11,8 @@ import socket
 import sys
 from collections.abc import Callable
 
+from redis.asyncio import Redis
+
 from lean_worker.engines.base import Engine, EngineUnavailable
 from lean_worker.monitor import serve
 from lean_worker.worker import Worker
@@ -29,15 +31,20 @@ def main(settings: Settings, make_engine: EngineFactory) -> int:
     Returns the exit status: 0 drained, 2 it cannot run at all (the log says why).
     """
     configure_logging(settings.log, service="lean-worker")
-    if settings.queue.url is None:
+    url = settings.queue.url.get_secret_value() if settings.queue.url is not None else ""
+    if not url:
         print("lean-worker: no queue: set LEAN_REWARD_QUEUE_URL, or pass --queue", file=sys.stderr)
         return CANNOT_RUN
     try:
+        redis = connect(url)
         engines = [make_engine(settings) for _ in range(settings.worker.count or cores())]
+    except ValueError as error:
+        print(f"lean-worker: the queue's URL cannot be used: {error}", file=sys.stderr)
+        return CANNOT_RUN
     except EngineUnavailable as error:
         print(f"lean-worker: {error}", file=sys.stderr)
         return CANNOT_RUN
-    return _loop_runner()(_run(settings, settings.queue.url.get_secret_value(), engines))
+    return _loop_runner()(_run(settings, redis, engines))
 
 
 def cores() -> int:
@@ -47,10 +54,9 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
-async def _run(settings: Settings, queue_url: str, engines: list[Engine]) -> int:
+async def _run(settings: Settings, redis: Redis, engines: list[Engine]) -> int:
     log = get_logger()
     name = settings.worker.name or f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
-    redis = connect(queue_url)
     queue = JobQueue(
         redis,
         prefix=settings.queue.prefix,
