@@ -23,6 +23,8 @@ function boot(options) {
   return new Promise((resolve, reject) => {
     const runtime = new Runtime(options);
     globalThis.require = require;
+    // The glue code only wants the names of `open` flags; the permission model forbids the real function.
+    process.binding = () => ({ fs: fs.constants });
     globalThis.__filename = '/lean/bin/lean.js';
     globalThis.__dirname = __dirname;
     globalThis.Module = {
@@ -61,7 +63,7 @@ class Runtime {
     this.maximumBytes = maximumMb * MEBIBYTE;
     this.exports = null;
     this.symbols = null;
-    this.sealed = false;
+    this.filesRead = []; // [address, bytes] of the library's files
     this.resetOutput();
   }
 
@@ -77,7 +79,6 @@ class Runtime {
   seal() {
     this.closeGate();
     clearPublishedSlots(this.module, this.exports.__indirect_function_table);
-    this.sealed = true;
   }
 
   /** Exceptions that a trap left half-handled in the glue code. */
@@ -108,6 +109,10 @@ class Runtime {
     const room = OUTPUT_LIMIT - this.outputBytes;
     this.outputBytes += bytes.length;
     if (room > 0) this.outputParts.push(Buffer.from(bytes.slice(0, room)));
+  }
+
+  read(address, length) {
+    this.filesRead.push([address, length]);
   }
 
   outOfMemory() {

@@ -11,7 +11,7 @@ const image = require('./image.js');
 
 const MEBIBYTE = 1 << 20;
 // The 64 KiB stack of the published build is too small for Lean's C++ part.
-const SHADOW_STACK = 64 * MEBIBYTE;
+const SHADOW_STACK = 16 * MEBIBYTE;
 const STACK_MB = 200;
 const INITIAL_MB = 256;
 const CANARY = 0x5afe57ac;
@@ -33,13 +33,18 @@ async function build(options) {
   const runtime = await boot(options);
   runtime.symbols = new Symbols(runtime.exports);
   const objects = new Objects(runtime);
-  const canary = prepareStack(objects);
+  const stack = prepareStack(objects);
   initialise(objects);
   const leanOptions = objects.constant('l_Lean_Options_empty');
+  runtime.filesRead = [];
   const environment = importModules(objects, options.imports, leanOptions);
+  objects.refresh();
+  objects.bytes.fill(0, stack.canary.address + 4, stack.top); // what imports left in the dead part of the stack
   image.write(options.snapshot, objects, runtime.symbols, {
     imports: options.imports,
-    pointers: { environment, options: leanOptions, canary },
+    pointers: { environment, options: leanOptions, canary: stack.canary },
+    stack: { bottom: stack.bottom, top: stack.top },
+    library: runtime.filesRead,
     lean: versions(objects),
   });
 }
@@ -51,7 +56,7 @@ function prepareStack(objects) {
   objects.fn.__stack_pointer.value = top;
   const address = (bottom + 15) & ~15;
   objects.setWord(address, CANARY);
-  return { address, value: CANARY };
+  return { bottom, top, canary: { address, value: CANARY } };
 }
 
 function initialise(objects) {

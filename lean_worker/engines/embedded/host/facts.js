@@ -25,14 +25,24 @@ class PristineAxioms {
   }
 }
 
-/** Lean.CollectAxioms: state [visited, axioms]. A theorem of the library has no body here and is no axiom. */
+/**
+ * Lean.CollectAxioms: state [visited, axioms]. What the library does not export has no body here and looks like an
+ * axiom: theorems, and definitions such as `Nat.gcd`; Lean remembers what they were.
+ */
 function collect(objects, environment, name) {
   const o = objects;
   const state = o.construct(0, [o.box(1), o.array([])]);
   const result = o.fn.l_Lean_CollectAxioms_collect(o.share(name), o.share(environment.pointer), state) >>> 0;
   const found = o.elements(o.field(o.field(result, 1), 1));
-  const isTheorem = (axiom) => (o.fn.l_Lean_wasOriginallyTheorem(o.share(environment.pointer), o.share(axiom)) & 1) === 1;
-  return found.filter((axiom) => !isTheorem(axiom)).map((axiom) => displayName(o, axiom));
+  return found.filter((axiom) => isAxiom(o, environment, axiom)).map((axiom) => displayName(o, axiom));
+}
+
+/** Lean.ConstantKind: 0 defn, 1 thm, 2 axiom, 3 opaque, ... */
+const AXIOM_KIND = 2;
+
+function isAxiom(o, environment, name) {
+  const kind = o.fn.l_Lean_getOriginalConstKind_x3f(o.share(environment.pointer), o.share(name)) >>> 0;
+  return o.isScalar(kind) || o.unbox(o.field(kind, 0)) === AXIOM_KIND;
 }
 
 function displayName(o, name) {

@@ -25,10 +25,12 @@ function readMessages(objects, log) {
   let room = MAX_TOTAL_CHARACTERS;
   const texts = new Map();
   for (const message of kept) {
-    const { pos, endPos, data, kind, severity: level } = asJson(objects, message);
+    const { pos, endPos, data, kind } = asJson(objects, message);
     const limit = Math.min(room, MAX_MESSAGE_CHARACTERS);
     truncated ||= data.length > limit;
-    texts.set(message, { severity: level, pos, endPos, kind: kind === '[anonymous]' ? null : kind, data: cut(data, limit) });
+    texts.set(message, {
+      severity: severity(objects, message), pos, endPos, data: cut(data, limit), kind: kind === '[anonymous]' ? null : kind,
+    });
     room -= Math.min(data.length, limit);
   }
   return { messages: all.filter((m) => texts.has(m)).map((m) => texts.get(m)), truncated, errors: errors.length };

@@ -14,7 +14,7 @@ const { copyLocals, elaborate, StatementError } = require('./statement.js');
 const { axiomsOf, hasPlaceholder, Pristine, PristineAxioms } = require('./facts.js');
 const { typeFingerprint, meaningFingerprint } = require('./fingerprint.js');
 const { Builder, replay, Refused } = require('./kernel.js');
-const { importsOf } = require('./header.js');
+const { importsOf, HeaderError } = require('./header.js');
 
 const KEPT_STATEMENTS = 256;
 const MAX_THEOREMS = 100; // reported without a statement
@@ -32,12 +32,21 @@ class Session {
     this.environmentKey = description.imports.join(' ');
     this.pointers = description.pointers;
     this.statements = new Map();
+    this.headers = new Map();
     this.axioms = new PristineAxioms();
+    return description.lean;
   }
 
   /** Back to the pristine memory; only what is in JavaScript remains. */
   reset() {
     this.image.restore(this.objects);
+    this.runtime.resetGlue();
+    this.runtime.resetOutput();
+  }
+
+  /** The same after trusted work: an elaborated statement, a replay. */
+  resetAfterTrusted() {
+    this.image.restoreAfterTrusted(this.objects);
     this.runtime.resetGlue();
     this.runtime.resetOutput();
   }
@@ -49,9 +58,23 @@ class Session {
     return new Frontend(o, environment, limited);
   }
 
-  /** The imports of a text, in order. Parsing leaves the memory dirty. */
+  /** The imports of a text, in order. Parsing it leaves the memory dirty. */
   imports(text) {
     return importsOf(this.frontend(1), text);
+  }
+
+  /** A statement is only comparable in the environment that its header asks for; order does not matter. */
+  requireSameImports(header, imports) {
+    let expected = this.headers.get(header);
+    if (!expected) {
+      expected = this.imports(header);
+      if (this.headers.size >= KEPT_STATEMENTS) this.headers.clear();
+      this.headers.set(header, expected);
+    }
+    const same = expected.length === imports.length && expected.every((module) => imports.includes(module));
+    if (!same) {
+      throw new HeaderError(`the program imports ${imports.join(', ')}, its header ${expected.join(', ')}`);
+    }
   }
 
   check(request) {
@@ -70,7 +93,7 @@ class Session {
       try {
         found = elaborate(this.frontend(heartbeats), header, statement);
       } finally {
-        this.reset();
+        this.resetAfterTrusted();
       }
       if (this.statements.size >= KEPT_STATEMENTS) this.statements.delete(this.statements.keys().next().value);
     }
@@ -102,8 +125,8 @@ class Session {
       const theorems = written.filter((d) => d.kind === 'theorem').slice(0, MAX_THEOREMS);
       answer.theorems = theorems.map((d) => judgement.theorem(d, clean));
     }
-    answer.heartbeats = judgement.outOfBudget;
-    this.reset();
+    answer.kernelOutOfBudget = judgement.outOfBudget;
+    this.resetAfterTrusted();
     return answer;
   }
 

@@ -4,6 +4,7 @@
 //   {"id", "op": "load", "path"}                                       -> {"id", "status": "loaded" | "damaged"}
 //   {"id", "op": "check", "code", "header", "statement", "heartbeats", "softMs", "hardMs"}
 //        -> {"id", "status": "done" | "needs" | "out_of_memory" | "crashed" | "timeout", ...}
+//   {"op": "interrupt"}: the running check ends soon, as at its soft limit; it is answered as always
 //
 // One request at a time. After a hard timeout the process ends: a thread inside Lean cannot be stopped, and its memory
 // is not given back.
@@ -26,7 +27,7 @@ class Supervisor {
     this.watch = watch.view(this.watchBuffer);
     this.running = null;
     this.queue = [];
-    const module = new WebAssembly.Module(fs.readFileSync(options.wasm));
+    const module = compile(options.wasm);
     this.worker = new Worker(path.join(__dirname, 'worker.js'), {
       workerData: { ...options, module, memory: this.memory, maximumMb: options.memoryMb, watch: this.watchBuffer },
       resourceLimits: { stackSizeMb: STACK_MB, maxOldGenerationSizeMb: 1024 },
@@ -40,7 +41,9 @@ class Supervisor {
   }
 
   accept(line) {
-    this.queue.push(JSON.parse(line));
+    const request = JSON.parse(line);
+    if (request.op === 'interrupt') return this.interrupt();
+    this.queue.push(request);
     this.next();
   }
 
@@ -54,12 +57,16 @@ class Supervisor {
 
   startClock({ softMs, hardMs }) {
     const { timers } = this.running;
-    const poke = () => watch.poke(this.watch, this.memory);
-    timers.push(setTimeout(() => {
-      poke();
-      timers.push(setInterval(poke, POKE_EVERY_MS));
-    }, softMs));
+    timers.push(setTimeout(() => this.interrupt(), softMs));
     timers.push(setTimeout(() => this.die('timeout', `still running after ${hardMs} ms`), hardMs));
+  }
+
+  /** Stop the running check through its heartbeat counter, for as long as it runs. */
+  interrupt() {
+    if (!this.running) return;
+    const poke = () => watch.poke(this.watch, this.memory);
+    poke();
+    this.running.timers.push(setInterval(poke, POKE_EVERY_MS));
   }
 
   stopClock() {
@@ -75,9 +82,16 @@ class Supervisor {
 
   /** Answer for the running request and end the process, whatever its threads do. */
   die(status, detail) {
-    if (this.running) write({ id: this.running.id, status, detail, ended: true });
+    write({ id: this.running?.id ?? null, status, detail, ended: true });
     process.kill(process.pid, 'SIGKILL');
   }
+}
+
+/** Compiling keeps its own copy of the bytes: ours (137 MB) goes at once. */
+function compile(wasm) {
+  const module = new WebAssembly.Module(fs.readFileSync(wasm));
+  globalThis.gc();
+  return module;
 }
 
 const write = (message) => {
@@ -97,4 +111,4 @@ function writeSome(line, at) {
 const supervisor = new Supervisor(JSON.parse(process.argv[2]));
 readline.createInterface({ input: process.stdin })
   .on('line', (line) => supervisor.accept(line))
-  .on('close', () => process.exit(0));
+  .on('close', () => process.kill(process.pid, 'SIGKILL')); // our owner is gone

@@ -38,8 +38,7 @@ function answer(session, state, request) {
 
 function load(session, { path }) {
   try {
-    session.load(path);
-    return { status: 'loaded' };
+    return { status: 'loaded', lean: session.load(path) };
   } catch (error) {
     if (error instanceof DamagedSnapshot || error.code === 'ENOENT') return { status: 'damaged', detail: error.message };
     throw error;
@@ -49,11 +48,7 @@ function load(session, { path }) {
 /** In the environment that the text imports, or the name of that environment when it is not the loaded one. */
 function check(session, request) {
   const imports = session.imports(request.code);
-  const expectedImports = request.statement === null ? imports : session.imports(request.header);
-  session.reset();
-  if (expectedImports.join(' ') !== imports.join(' ')) {
-    throw new HeaderError(`the program imports ${imports.join(', ')}; its header imports ${expectedImports.join(', ')}`);
-  }
+  if (request.statement !== null) session.requireSameImports(request.header, imports);
   if (imports.join(' ') !== session.environmentKey) return { status: 'needs', imports };
   return { status: 'done', ...session.check(request) };
 }

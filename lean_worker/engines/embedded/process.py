@@ -1,0 +1,130 @@
+"""One host process: a Node.js that runs the embedded Lean and speaks JSON lines."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from pathlib import Path
+from typing import Any
+
+from lean_worker.engines.base import EngineUnavailable
+from lean_worker.engines.embedded.identity import HOST
+from lean_worker.engines.embedded.layout import Installation, node_executable
+
+_START_TIMEOUT_S = 60.0
+_LINE_LIMIT = 64 << 20  # bytes of one reply
+_PAGE_BYTES = 4096
+
+Reply = dict[str, Any]
+
+
+class HostDied(Exception):
+    """The process ended before it answered."""
+
+
+class HostProcess:
+    """A started host. It answers one request at a time; `kill` is always safe and ends whatever it does."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+        self._requests = 0
+        self.environment: tuple[str, ...] | None = None  # imports of the loaded snapshot
+
+    @classmethod
+    async def start(cls, installation: Installation, memory_mb: int) -> HostProcess:
+        """Raises `EngineUnavailable`."""
+        options = {"js": str(installation.js), "wasm": str(installation.wasm), "memoryMb": memory_mb}
+        readable = [HOST, installation.js, installation.wasm, installation.snapshots]
+        try:
+            process = await asyncio.create_subprocess_exec(
+                node_executable(),
+                # The host itself only reads these files: no writing, no process, no add-on, no network use.
+                "--permission",
+                "--allow-worker",
+                "--expose-gc",
+                *(f"--allow-fs-read={_as_rule(path)}" for path in readable),
+                HOST / "supervisor.js",
+                json.dumps(options),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.DEVNULL,
+                env={},
+                cwd=installation.root,
+                limit=_LINE_LIMIT,
+            )
+        except OSError as error:
+            raise EngineUnavailable(f"cannot start Node.js: {error}") from error
+        host = cls(process)
+        try:
+            first = await asyncio.wait_for(host._read(), _START_TIMEOUT_S)
+            if not first.get("ready"):
+                raise HostDied(str(first.get("detail")))
+        except (HostDied, asyncio.TimeoutError) as error:
+            await host.kill()
+            raise EngineUnavailable(f"the Lean host did not start: {error or 'it does not answer'}") from None
+        except BaseException:
+            await host.kill()
+            raise
+        return host
+
+    @property
+    def used(self) -> bool:
+        """Whether it has run anything besides loading a snapshot."""
+        return self._used
+
+    _used = False
+
+    async def load(self, path: Path, imports: tuple[str, ...]) -> Reply:
+        reply = await self._ask({"op": "load", "path": str(path)})
+        self.environment = imports if reply.get("status") == "loaded" else None
+        return reply
+
+    async def check(self, request: Reply) -> Reply:
+        """Raises `HostDied`."""
+        self._used = True
+        return await self._ask({"op": "check", **request})
+
+    def interrupt(self) -> None:
+        """Ask Lean to stop the running check soon, as at its time limit; its reply still comes."""
+        with contextlib.suppress(OSError, RuntimeError):
+            self._write({"op": "interrupt"})
+
+    async def kill(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            self._process.kill()
+        await self._process.wait()
+
+    @property
+    def rss_bytes(self) -> int:
+        if self._process.returncode is not None:
+            return 0
+        try:
+            statm = Path(f"/proc/{self._process.pid}/statm").read_text()
+        except OSError:
+            return 0
+        return int(statm.split()[1]) * _PAGE_BYTES
+
+    async def _ask(self, request: Reply) -> Reply:
+        self._requests += 1
+        self._write({"id": self._requests, **request})
+        return await self._read()
+
+    def _write(self, request: Reply) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(request).encode() + b"\n")
+
+    async def _read(self) -> Reply:
+        assert self._process.stdout is not None
+        try:
+            line = await self._process.stdout.readline()
+        except (OSError, ValueError) as error:
+            raise HostDied(str(error)) from error
+        if not line.endswith(b"\n"):
+            raise HostDied("it ended")
+        reply: Reply = json.loads(line)
+        return reply
+
+
+def _as_rule(path: Path) -> str:
+    return f"{path}/*" if path.is_dir() else str(path)
