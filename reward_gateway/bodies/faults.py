@@ -14,6 +14,8 @@ _LONGEST_POINTER = 300
 _WORDS = {
     "missing": "this field is needed",
     "extra_forbidden": "the contract has no such field",
+    "model_type": "an object is needed",
+    "tuple_type": "an array is needed",
     "string_unicode": "the text holds a lone surrogate",
 }
 
