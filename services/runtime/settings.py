@@ -113,6 +113,29 @@ class LeanSettings(_Section):
 class ReplSettings(_Section):
     """The native Lean through the Lean REPL."""
 
+    folder: Path | None = Field(None, description="Folder of a built Lean REPL (`.lake/build/bin/repl` in it).")
+    project: Path | None = Field(
+        None, description="Lake project whose dependencies programs may import; empty: the REPL's own folder."
+    )
+    lake: str = Field("lake", min_length=1, description="The toolchain's `lake`, a path or a name on the PATH.")
+    toolchain: str | None = Field(
+        None, description="Lean version of the project; empty: as its `lean-toolchain` file says."
+    )
+    memory_mb: int = Field(8192, ge=128, description="Memory limit of one REPL, MiB; it is restarted on growth.")
+    scratch_mb: int = Field(512, ge=16, description="Size of a REPL's private folder, MiB.")
+    headers: int = Field(4, ge=1, le=64, description="Import blocks kept warm in one REPL; the least used goes first.")
+    max_checks: int = Field(500, ge=1, description="Checks after which a REPL is restarted, as it never frees memory.")
+    start_timeout_s: float = Field(180.0, gt=0, description="Longest start of a REPL or import of a header, seconds.")
+    tier: Literal["fast", "replay"] = Field(
+        "fast",
+        description="`fast`: probes in a candidate's own environment where it cannot have changed the language, else "
+        "as `replay`: probes in an environment to which only its constants were carried over (docs/security.md).",
+    )
+    sandbox: Literal["auto", "bubblewrap", "landlock", "off"] = Field(
+        "auto", description="How REPLs are confined; `off` runs candidates unconfined, on your own responsibility."
+    )
+    read_only: tuple[Path, ...] = Field((), description="Further folders that REPLs may read.")
+
 
 class Settings(BaseSettings):
     """All settings. Build it with `load_settings`."""

@@ -5,6 +5,7 @@ script do what a real REPL does rarely. A file `mode` beside it makes it fail fr
 """
 
 import json
+import mmap
 import os
 import re
 import subprocess
@@ -74,6 +75,11 @@ def fault(name, argument, env):
         while True:
             GROWN.append(bytearray(os.urandom(1) * (4 << 20)))
             time.sleep(0.002)
+    if name == "share":  # shared memory, which the kernel's limit does not count
+        shared = mmap.mmap(-1, 1 << 30)
+        for page in range(0, 1 << 30, 4096):
+            shared[page] = 1
+        time.sleep(600)
     if name == "child":
         child = subprocess.Popen(["sleep", "300"])
         Path(argument).write_text(str(child.pid))
@@ -133,4 +139,8 @@ def main():
         sys.stdout.flush()
 
 
-main()
+try:
+    main()
+except MemoryError:
+    sys.stderr.write("INTERNAL PANIC: out of memory\n")
+    os._exit(1)

@@ -131,9 +131,10 @@ async def test_a_flood_on_standard_error_blocks_nothing(scripted):
     assert answer.elapsed_s < 4
 
 
-async def test_growing_memory_is_stopped(scripted):
+@pytest.mark.parametrize("kind", ["grow", "share"])
+async def test_growing_memory_is_stopped(scripted, kind):
     engine = await scripted(memory_mb=256)
-    answer = await engine.check(task(fault="grow", timeout_s=30))
+    answer = await engine.check(task(fault=kind, timeout_s=30))
     assert answer.status is CheckStatus.OUT_OF_MEMORY
     assert answer.elapsed_s < 20
     await assert_clean(engine)

@@ -1,0 +1,292 @@
+"""The server's own questions to Lean about a declaration, and how their answers are read.
+
+Each probe is a command of its own, sent after the candidate's, and carries a nonce made for it alone that its answer
+must repeat, so nothing that a candidate printed, prints later or writes to the REPL's output can pass for an answer. It
+names declarations from the root, so namespaces, opened names and variables do not matter, and sets every option of the
+printer, so the candidate's options do not matter. Syntax and attributes do matter, so a probe runs either after a
+candidate that cannot have changed them (`plain`) or in an environment to which only its constants were carried over.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from lean_interact.interface import CommandResponse, Message
+
+from lean_worker.engines.repl.printed import Term, UnreadableTerm, read_term
+
+# Everything that decides what the printer shows. Versions of Lean know different ones, see `PrinterOptions`.
+PRINTING: dict[str, str] = {
+    "pp.all": "true",
+    "pp.notation": "false",
+    "pp.parens": "false",
+    "pp.fullNames": "true",
+    "pp.privateNames": "true",
+    "pp.universes": "true",
+    "pp.explicit": "true",
+    "pp.match": "false",
+    "pp.coercions": "false",
+    "pp.coercions.types": "false",
+    "pp.structureInstances": "false",
+    "pp.structureInstances.flatten": "false",
+    "pp.structureInstances.defaults": "true",
+    "pp.structureInstanceTypes": "true",
+    "pp.anonymousConstructorNotation": "false",
+    "pp.fieldNotation": "false",
+    "pp.fieldNotation.generalized": "false",
+    "pp.funBinderTypes": "true",
+    "pp.piBinderTypes": "true",
+    "pp.piBinderNames": "false",
+    "pp.piBinderNames.hygienic": "false",
+    "pp.letVarTypes": "true",
+    "pp.foralls": "true",
+    "pp.natLit": "true",
+    "pp.numericTypes": "false",
+    "pp.instances": "true",
+    "pp.instanceTypes": "false",
+    "pp.motives.pi": "true",
+    "pp.motives.nonConst": "true",
+    "pp.motives.all": "true",
+    "pp.beta": "false",
+    "pp.instantiateMVars": "true",
+    "pp.mvars": "true",
+    "pp.mvars.levels": "true",
+    "pp.mvars.anonymous": "true",
+    "pp.mvars.withType": "false",
+    "pp.mvars.delayed": "true",
+    "pp.proofs": "false",
+    "pp.proofs.withType": "false",
+    "pp.proofs.threshold": "0",
+    "pp.safeShadowing": "true",
+    "pp.sanitizeNames": "true",
+    "pp.deepTerms": "true",
+    "pp.maxSteps": "10000000",
+    "pp.oneline": "false",
+    "pp.raw": "false",
+    "pp.analyze": "false",
+    "pp.tagAppFns": "false",
+    "pp.exprSizes": "false",
+    "pp.unicode": "true",
+    "pp.unicode.fun": "false",
+    "pp.sorrySource": "false",
+    "pp.inaccessibleNames": "true",
+    "format.unicode": "true",
+    "format.width": "100000",
+    "format.indent": "2",
+    "maxRecDepth": "10000",
+    "maxHeartbeats": "0",
+}
+_UNKNOWN_OPTION = re.compile(r"unknown option", re.IGNORECASE)
+_UNKNOWN_CONSTANT = re.compile(r"unknown (?:constant|identifier|declaration)", re.IGNORECASE)
+_PRINTED = re.compile(
+    r"(?:@\[[^\]]*\]\s*)*(?:(?P<private>private)\s+|protected\s+|noncomputable\s+|unsafe\s+|partial\s+|scoped\s+)*"
+    r"(?P<kind>theorem|def|axiom|opaque|inductive|structure|class\s+inductive|class|constructor|recursor|instance|abbrev"
+    r"|Quotient primitive)\s+(?P<name>(?:«[^»]*»|[^\s:.{(\[«]|\.(?!\{))+)(?:\.\{(?P<levels>[^}]*)\})?\s*(?P<rest>.*)",
+    re.DOTALL,
+)
+_AXIOMS = re.compile(r"'.*' depends on axioms: \[(?P<names>.*)\]", re.DOTALL)
+_NO_AXIOMS = re.compile(r"'.*' does not depend on any axioms", re.DOTALL)
+_AXIOM_NAME = re.compile(r"(?:«[^»]*»|[^,\s«])+")
+_KINDS = {
+    "inductive": "induct",
+    "structure": "induct",
+    "class": "induct",
+    "constructor": "ctor",
+    "recursor": "rec",
+    "instance": "def",
+    "abbrev": "def",
+    "Quotient primitive": "quot",
+}
+_VALUE_HIDDEN = "⋯"
+
+
+# The number in it cannot be written, so no program declares such a name; nor can a probe ask for it.
+_LIBRARY_PRIVATE = re.compile(r"_private\.[A-Z][\w.]*\.0\.")
+
+
+class ProbeFault(Exception):
+    """A probe's answer is not an answer to it: the REPL's output was tampered with, or the probe itself failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """A command and the nonce that its answer repeats. `lines` are the questions' lines in it."""
+
+    text: str
+    nonce: str
+    count: int
+
+    def read(self, answer: CommandResponse) -> list[Message | None]:
+        """The one message that answers each question, None where Lean said nothing.
+
+        Raises:
+            ProbeFault: the nonce is missing, or a question has two answers.
+        """
+        by_line: dict[int, list[Message]] = {}
+        for message in answer.messages:
+            if message.severity in ("info", "error"):
+                by_line.setdefault(message.start_pos.line, []).append(message)
+        signed = by_line.get(self.count + 1, [])
+        if len(signed) != 1 or self.nonce not in signed[0].data or signed[0].severity != "info":
+            raise ProbeFault("the answer to a probe does not carry its nonce")
+        answers: list[Message | None] = []
+        for line in range(1, self.count + 1):
+            found = by_line.get(line, [])
+            if len(found) > 1:
+                raise ProbeFault(f"a probe has {len(found)} answers")
+            answers.append(found[0] if found else None)
+        return answers
+
+
+def make_probe(questions: Sequence[str]) -> Probe:
+    """One command that asks all `questions`, each on a line of its own."""
+    if any("\n" in question for question in questions):
+        raise ValueError("a question is one line")
+    nonce = secrets.token_hex(16)
+    return Probe("\n".join([*questions, f'#check "{nonce}"']), nonce, len(questions))
+
+
+class PrinterOptions:
+    """The options of `PRINTING` that this Lean knows, found out once for each REPL process's toolchain."""
+
+    def __init__(self, known: Iterable[str]) -> None:
+        self.known = frozenset(known)
+        self._prefix = "".join(f"set_option {name} {PRINTING[name]} in " for name in PRINTING if name in self.known)
+
+    @staticmethod
+    def questions() -> list[str]:
+        """Setting a Boolean or number to a string fails either way; the message says whether the option exists."""
+        return [f'set_option {name} "?"' for name in PRINTING]
+
+    @classmethod
+    def from_answers(cls, answers: Sequence[Message | None]) -> PrinterOptions:
+        """Raises ProbeFault when not even `pp.all` is known: that is no Lean we can read."""
+        known = [
+            name
+            for name, answer in zip(PRINTING, answers, strict=True)
+            if answer is not None and not _UNKNOWN_OPTION.search(answer.data)
+        ]
+        if "pp.all" not in known:
+            raise ProbeFault("this Lean does not know the option pp.all")
+        return cls(known)
+
+    def print_question(self, name: str, *, from_root: bool = True) -> str:
+        return f"{self._prefix}#print {'_root_.' if from_root else ''}{name}"
+
+    def axioms_question(self, name: str) -> str:
+        return f"{self._prefix}#print axioms _root_.{name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """A declaration as `#print` shows it. `value` is None where it is hidden or has none.
+
+    `type` is None where Lean prints no single term (inductive types) or a text that cannot be read.
+    """
+
+    name: str
+    kind: str
+    levels: tuple[str, ...]
+    type: Term | None
+    value: Term | None
+    text: str
+
+
+def read_printed(name: str | None, message: Message | None) -> Printed | None:
+    """The declaration `name` (None: whichever Lean found), or None when it does not exist.
+
+    Raises:
+        ProbeFault: Lean answered something else.
+    """
+    if message is None:
+        raise ProbeFault(f"no answer to the question about {name}")
+    if message.severity == "error":
+        if _UNKNOWN_CONSTANT.search(message.data):
+            return None
+        raise ProbeFault(f"the question about {name} failed: {message.data[:200]}")
+    found = _PRINTED.match(message.data.strip())
+    if found is None:
+        raise ProbeFault(f"cannot read the declaration {message.data[:80]!r}")
+    if found["private"] or (name is not None and _root(found["name"]) != _root(name)):
+        return None  # a private declaration, or one that Lean found under another name
+    kind = " ".join(found["kind"].split())
+    kind = _KINDS.get(kind.split()[0] if kind != "Quotient primitive" else kind, kind)
+    levels = tuple(level.strip() for level in (found["levels"] or "").split(",") if level.strip())
+    type_, value = _signature(found["rest"], levels) if kind in ("theorem", "def", "axiom", "opaque") else (None, None)
+    return Printed(_root(found["name"]), kind, levels, type_, value, " ".join(found["rest"].split()))
+
+
+def _root(name: str) -> str:
+    return name.removeprefix("_root_.")
+
+
+def _signature(rest: str, levels: tuple[str, ...]) -> tuple[Term | None, Term | None]:
+    """Type and value; no type when the text cannot be read, which then equals no other type."""
+    if not rest.startswith(":"):
+        return None, None
+    positions = {level: place for place, level in enumerate(levels)}
+    try:
+        head, assigned, value = _split_value(rest[1:])
+        kind = read_term(head, positions)
+        return kind, read_term(value, positions) if assigned and value.strip() != _VALUE_HIDDEN else None
+    except UnreadableTerm:
+        return None, None
+
+
+def _split_value(text: str) -> tuple[str, bool, str]:
+    """Split `type := value` at the assignment outside brackets, `let`s, strings and quoted names."""
+    depth = lets = position = 0
+    while position < len(text):
+        character = text[position]
+        if character == '"':
+            position += 1
+            while position < len(text) and text[position] != '"':
+                position += 2 if text[position] == "\\" else 1
+        elif character == "«":
+            position = text.find("»", position)
+            if position < 0:
+                raise UnreadableTerm("an unclosed quoted name")
+        elif text.startswith(("'('", "')'", "'['", "']'", "'{'", "'}'", "'\"'"), position):
+            position += 2
+        elif character in "([{⦃":
+            depth += 1
+        elif character in ")]}⦄":
+            depth -= 1
+        elif depth == 0 and (found := re.compile(r"(?<!\S)(?:let|have)\s").match(text, position)):
+            lets += 1
+            position = found.end() - 1
+        elif depth == 0 and text.startswith(":=", position):
+            if lets == 0:
+                return text[:position], True, text[position + 2 :]
+            lets -= 1
+            position += 1
+        position += 1
+    return text, False, ""
+
+
+def read_axioms(name: str, message: Message | None) -> tuple[str, ...]:
+    """The axioms that `#print axioms` lists, by their full names.
+
+    Raises:
+        ProbeFault: Lean answered something else.
+    """
+    text = message.data.strip() if message is not None else ""
+    if message is not None and message.severity == "info":
+        if found := _AXIOMS.fullmatch(text):
+            return tuple(_root(axiom) for axiom in _AXIOM_NAME.findall(found["names"]))
+        if _NO_AXIOMS.fullmatch(text):
+            return ()
+    raise ProbeFault(f"the question for the axioms of {name} failed: {text[:200]}")
+
+
+def new_constants(terms: Iterable[Term | None], known: Collection[str]) -> set[str]:
+    """Names in `terms` that are not among `known`."""
+    return {_root(name) for term in terms if term is not None for name in term.constants} - set(known)
+
+
+def is_library_private(name: str) -> bool:
+    """A private name of a module that was imported; those of the program itself carry no module."""
+    return _LIBRARY_PRIVATE.match(name) is not None

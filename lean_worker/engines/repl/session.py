@@ -1,0 +1,115 @@
+"""What one REPL process holds: the pristine environments of headers, and the way from a candidate to its facts."""
+
+from __future__ import annotations
+
+import itertools
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+
+from lean_interact.interface import Command, CommandResponse, LeanError, Message, PickleEnvironment, UnpickleEnvironment
+
+from lean_worker.engines.base import HeaderError
+from lean_worker.engines.repl.probes import PrinterOptions, ProbeFault, make_probe
+from lean_worker.engines.repl.process import ReplConfused, ReplProcess
+
+
+class Session:
+    """One process and its environments. An environment's number is only good for the process that gave it."""
+
+    def __init__(self, process: ReplProcess, printer: PrinterOptions | None = None) -> None:
+        self.process = process
+        self._printer = printer
+        self.checks = 0
+        self._imports: OrderedDict[str, int] = OrderedDict()
+        self._preambles: dict[tuple[str, str, int], int] = {}
+        self._pickles = itertools.count()
+
+    @property
+    def opened(self) -> int:
+        """How many import blocks this process has loaded, the library's core aside."""
+        return len(self._imports.keys() - {""})
+
+    def has(self, imports: str) -> bool:
+        return imports in self._imports or not imports
+
+    async def run(self, text: str, env: int | None, *, tactics: bool = False) -> CommandResponse:
+        """One command. Raises `ReplConfused` when the REPL answers with a failure of its own."""
+        reply = await self.process.ask(Command(cmd=text or "\n", env=env, all_tactics=tactics or None))
+        if isinstance(reply, LeanError):
+            raise ReplConfused(f"the REPL refused a command: {reply.message[:500]}")
+        return reply
+
+    async def imports(self, imports: str) -> int:
+        """The pristine environment of an import block.
+
+        Raises:
+            HeaderError: Lean cannot import it.
+        """
+        if imports in self._imports:
+            self._imports.move_to_end(imports)
+            return self._imports[imports]
+        reply = await self.process.ask(Command(cmd=imports or "\n"))
+        if isinstance(reply, LeanError):
+            raise HeaderError(reply.message[:1000])
+        if error := first_error(reply):
+            raise HeaderError(error.data[:1000])
+        self._imports[imports] = reply.env
+        return reply.env
+
+    async def pristine(self, imports: str, heartbeats: int) -> int:
+        """The environment in which candidates with this import block run: pristine but for the budget."""
+        return await self.preamble(imports, "", heartbeats)
+
+    async def preamble(self, imports: str, preamble: str, heartbeats: int) -> int:
+        """The environment behind a header: its imports, our budget, its options, opens and definitions.
+
+        Raises:
+            HeaderError: the preamble does not compile.
+        """
+        key = (imports, preamble, heartbeats)
+        if key not in self._preambles:
+            env = await self.imports(imports)
+            reply = await self.run(f"set_option maxHeartbeats {heartbeats}\n", env)
+            if preamble.strip() and not first_error(reply):
+                reply = await self.run(preamble, reply.env)
+            if error := first_error(reply):
+                raise HeaderError(error.data[:1000])
+            self._preambles[key] = reply.env
+        else:
+            await self.imports(imports)  # it was used: keep it longest
+        return self._preambles[key]
+
+    async def replayed(self, env: int) -> int:
+        """A new environment of the same imports with only the constants of `env`, added one by one."""
+        path = f"{self.process.scratch}/env-{next(self._pickles)}.olean"
+        for query in (PickleEnvironment(env=env, pickle_to=path), UnpickleEnvironment(unpickle_env_from=path)):
+            reply = await self.process.ask(query)
+            if isinstance(reply, LeanError):
+                raise ReplayRefused(reply.message)
+        assert isinstance(reply, CommandResponse)
+        return reply.env
+
+    async def options(self) -> PrinterOptions:
+        """The printer's options that this Lean knows; asked once."""
+        if self._printer is None:
+            pristine = await self.imports("")
+            self._printer = PrinterOptions.from_answers(await self._probe(pristine, PrinterOptions.questions()))
+        return self._printer
+
+    async def ask(self, env: int, questions: Callable[[PrinterOptions], Sequence[str]]) -> list[Message | None]:
+        """Ask probes in `env`: one message each, or None. Raises `ProbeFault`."""
+        return await self._probe(env, questions(await self.options()))
+
+    async def _probe(self, env: int, questions: Sequence[str]) -> list[Message | None]:
+        if not questions:
+            return []
+        probe = make_probe(questions)
+        return probe.read(await self.run(probe.text, env))
+
+
+class ReplayRefused(ProbeFault):
+    """The REPL did not carry an environment over; the message is its own."""
+
+
+def first_error(reply: CommandResponse) -> Message | None:
+    return next((message for message in reply.messages if message.severity == "error"), None)
