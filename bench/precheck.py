@@ -42,6 +42,7 @@ def _filled(text: str) -> str:
 
 def programs() -> Iterator[tuple[str, str]]:
     yield "mathlib style, 600 characters", _PROOF.replace("{i}", "1")
+    yield "mathlib style, 5,000 characters", "".join(_PROOF.replace("{i}", str(i)) for i in range(10))
     yield "mathlib style, 256 Ki characters", _filled("".join(_PROOF.replace("{i}", str(i)) for i in range(500)))
     yield "ascii, 256 Ki characters", _filled("".join(_ASCII.replace("{i}", str(i)) for i in range(1000)))
     head = "theorem t : True := trivial\n"

@@ -66,7 +66,7 @@ def precheck(
     if len(code) > policy.MAX_CHARACTERS:
         detail = f"{len(code):,} characters; at most {policy.MAX_CHARACTERS:,} are allowed"
         return Rejection(Reason.TOO_LONG, detail, None)
-    if bad := _unencodable(code):
+    if ("\0" in code or not _is_encodable(code)) and (bad := _unencodable(code)):
         detail = f"U+{ord(bad.group()):04X} cannot be part of a program"
         return Rejection(Reason.COMPILE_ERROR, detail, position_at(code, bad.start()))
     program = mask(code)
@@ -76,6 +76,14 @@ def precheck(
         offset, detail = found
         return Rejection(Reason.FORBIDDEN_CONSTRUCT, detail, position_at(code, offset))
     return _check_imports(code, program, header)
+
+
+def _is_encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def declares_theorem(text: str) -> bool:
@@ -96,7 +104,8 @@ def _first_forbidden(code: str, program: Masked, start: int, profile: Profile, h
         sources = [_words(text, start, profile, masked)]
         if profile is Profile.STRICT:
             sources.append(_options(text, start, heartbeats, masked))
-            sources.append(_attributes(text, (found.end() for found in _attribute_prefix(text, start))))
+            if "@[" in text:
+                sources.append(_attributes(text, (found.end() for found in _attribute_prefix(text, start))))
             sources.append(_attributes(text, _attribute_command_ends(text, start, masked)))
         findings += [first for source in sources if (first := next(source, None)) is not None]
     return min(findings, default=None)

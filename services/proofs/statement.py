@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from services.proofs.header import find_misplaced_import, read_imports
 from services.proofs.lexical import IDENTIFIER, IDENTIFIER_REST, SPACE, unescaped
-from services.proofs.masking import mask
+from services.proofs.masking import Masked, Region, mask
 from services.proofs.policy import MAX_CHARACTERS, THEOREM_WORDS
 from services.proofs.words import WordSearch
 
@@ -52,7 +52,7 @@ def read_statement(source: str) -> Statement:
     masked = mask(source)
     if masked.unterminated:
         raise StatementInvalid(f"the statement has an unterminated {masked.unterminated.value.replace('_', ' ')}")
-    text = masked.text
+    text = _with_solid_literals(masked)
     if read_imports(masked).entries or find_misplaced_import(masked, read_imports(masked)) is not None:
         raise StatementInvalid("imports belong in `header`, not in the statement")
     keywords = list(_theorems.find(text))
@@ -89,6 +89,17 @@ def _end_of_type(text: str, start: int) -> int:
         else:
             local_definitions += 1 if symbol != ":=" else -1
     return end
+
+
+def _with_solid_literals(masked: Masked) -> str:
+    """The masked text with its literals filled by quotes: at the end of a type they are no white space."""
+    parts: list[str] = []
+    done = 0
+    for start, end, kind in masked.regions:
+        if kind in (Region.STRING, Region.CHARACTER):
+            parts += [masked.text[done:start], '"' * (end - start)]
+            done = end
+    return "".join([*parts, masked.text[done:]])
 
 
 _PROOF_ENDINGS = ((":=", "by", "sorry"), (":=", "sorry"), (":=", "by"), (":=",))
