@@ -23,7 +23,7 @@ TEMPLATES = (
     "cd /testbed && python -m pytest tests/test_{i}.py -x -q 2>&1 | tail -20",
     "grep -rn 'def handle_{i}' --include='*.py' . | head -50",
     "sed -n '{i},{j}p' src/core/parser.py",
-    "cat > /tmp/r_{i}.py <<'EOF'\nimport core\nfor n in range({i}):\n    print(core.parse(n))\nEOF\npython /tmp/r_{i}.py",
+    "cat > /tmp/r_{i}.py <<'EOF'\nimport core\nfor n in range({i}):\n  print(core.f(n))\nEOF\npython /tmp/r_{i}.py",
     "find . -name '*_{i}.py' -not -path './node_modules/*' -exec grep -l 'TODO' {{}} \\;",
     "git -C /testbed diff HEAD~{i} --stat && git log --oneline -5",
     "python3 -c \"import core; print(core.VERSION, core.parse('{i}'))\"",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import importlib
 import threading
 import time
@@ -28,8 +29,18 @@ def _parser(name: str) -> Parser:
     parsers: dict[str, Parser] = _local.__dict__.setdefault("parsers", {})
     if name not in parsers:
         module, function = _GRAMMARS[name]
-        parsers[name] = Parser(Language(getattr(importlib.import_module(module), function)()))
+        parsers[name] = Parser(Language(_capsule(getattr(importlib.import_module(module), function)())))
     return parsers[name]
+
+
+def _capsule(language: object) -> object:
+    """A grammar's language as the capsule that tree-sitter wants; some grammars still hand out a bare address."""
+    if not isinstance(language, int):
+        return language
+    make = ctypes.pythonapi.PyCapsule_New
+    make.restype, make.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+    capsule: object = make(language, b"tree_sitter.Language", None)
+    return capsule
 
 
 def parse_tree(name: str, data: bytes) -> Node | None:

@@ -21,7 +21,7 @@ def print_table(name: str, rows: Sequence[StepPenalty], console: Console | None 
         return
     table = Table(show_edge=False, pad_edge=False)
     for title, style in (("step", "bold"), ("stage", ""), ("rule", "red"), ("why", ""), ("command or text", "dim")):
-        table.add_column(title, style=style, overflow="fold")
+        table.add_column(title, style=style, overflow="fold", no_wrap=title == "rule")
     for row in rows:
         for reason in row.evidence:
             table.add_row(

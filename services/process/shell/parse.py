@@ -257,6 +257,8 @@ class _Builder(WordReader):
                 run.append(child)
             else:
                 flush()
+                if kind == "do" and not parts[-1].endswith(";"):
+                    parts.append(";")
                 parts.append(kind)
         flush()
         return Group(" ".join(parts), node.children[0].type, tuple(bodies), tuple(words))

@@ -32,7 +32,10 @@ def fits(record: Any) -> bool:
     return (
         isinstance(messages, list)
         and bool(messages)
-        and all(isinstance(m, dict) and (m.get("role") in ROLES or m.get("type") in _ITEMS) for m in messages)
+        and all(
+            isinstance(m, dict) and (Place(m).get("role").word() in ROLES or Place(m).get("type").word() in _ITEMS)
+            for m in messages
+        )
     )
 
 
@@ -41,18 +44,18 @@ def read(record: Any) -> list[Step]:
     by_call: dict[str, Draft] = {}
     open_response = False  # the last item belongs to a Responses-API turn that still grows
     for index, place in enumerate(messages_of(record).items()):
-        role, item = place.get("role").value, place.get("type").value
+        role, item = place.get("role").word(), place.get("type").word()
         if item == "function_call_output" or role in ("tool", "function"):
             attach(place, drafts, by_call, index)
             open_response = False
         elif role == "assistant" or item in ("function_call", "reasoning"):
-            if not (open_response and item is not None and drafts):
+            if not (open_response and item and drafts):
                 drafts.append(Draft([]))
             open_response = item in _ITEMS or item == "message"
             drafts[-1].source.append(index)
             assistant(place, drafts[-1], by_call)
         elif role == "user":
-            results = [p for p in parts(place.get("content")) if p.get("type").value == "tool_result"]
+            results = [p for p in parts(place.get("content")) if p.get("type").word() == "tool_result"]
             for result in results:
                 attach(result, drafts, by_call, index)
             if not results and drafts and not drafts[-1].calls and not drafts[-1].observations:
@@ -73,20 +76,20 @@ def parts(content: Place) -> list[Place]:
 def assistant(place: Place, draft: Draft, by_call: dict[str, Draft]) -> None:
     """Adds an assistant message, or one Responses-API item, to its turn."""
     draft.think(place.get("reasoning_content").text())
-    if place.get("type").value == "reasoning":
+    if place.get("type").word() == "reasoning":
         draft.think(place.get("summary").text())
     content = place.get("content").text()
     draft.think(content)
     before = len(draft.calls)
-    if place.get("type").value == "function_call":
+    if place.get("type").word() == "function_call":
         draft.calls.append(ToolCall(place.get("name").name(), place.get("arguments").arguments(), _call_id(place)))
     draft.calls += [call.call() for call in place.get("tool_calls").items()]
     if isinstance(place.get("function_call").value, dict):
         draft.calls.append(place.get("function_call").call())
     for part in parts(place.get("content")):
-        if part.get("type").value == "tool_use":
+        if part.get("type").word() == "tool_use":
             draft.calls.append(ToolCall(part.get("name").name(), part.get("input").arguments(), _call_id(part)))
-        elif part.get("type").value == "thinking":
+        elif part.get("type").word() == "thinking":
             draft.think(part.get("thinking").text())
     if len(draft.calls) == before and "<tool_call>" in content:
         _tagged_calls(content, draft)

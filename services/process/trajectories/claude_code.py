@@ -41,7 +41,7 @@ def read(record: Any) -> list[Step]:
     by_call: dict[str, Draft] = {}
     seen: set[str] = set()
     for index, event in enumerate(Place(record).items()):
-        kind = event.get("type").value
+        kind = event.get("type").word()
         if kind not in ("assistant", "user") or _foreign(event):
             continue
         uuid = event.get("uuid").value

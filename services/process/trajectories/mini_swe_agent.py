@@ -40,12 +40,12 @@ def read(record: Any) -> list[Step]:
     drafts: list[Draft] = []
     by_call: dict[str, Draft] = {}
     for index, place in enumerate(chat.messages_of(record).items()):
-        role, extra = place.get("role").value, _extra(place)
+        role, extra = place.get("role").word(), _extra(place)
         if role == "assistant" or place.get("object").value == "response":
             drafts.append(_turn(place, extra, index, by_call))
         elif role == "tool" or place.get("type").value == "function_call_output":
             chat.attach(place, drafts, by_call, index)
-        elif extra.get("interrupt_type").value == "FormatError":
+        elif extra.get("interrupt_type").word() == "FormatError":
             drafts.append(_unread(place, extra, index))
         elif role == "user" and drafts and not drafts[-1].observations:
             drafts[-1].observe(place.get("content").text())

@@ -115,7 +115,7 @@ def _answer(event: Place, drafts: list[Draft], by_event: dict[Any, Draft], posit
     cause = _key(event.get("cause").value)
     draft = by_event.get(cause) if cause is not None else None
     if draft is None:
-        if cause is not None or event.get("observation").value in _NO_ANSWER or not drafts:
+        if cause is not None or event.get("observation").word() in _NO_ANSWER or not drafts:
             return
         draft = drafts[-1]
     draft.observe(event.get("content").text())

@@ -34,7 +34,7 @@ def read(record: Any) -> list[Step]:
     responses: dict[str, Draft] = {}
     by_call: dict[str, Draft] = {}
     for index, event in enumerate(events.items()):
-        kind = event.get("kind").value
+        kind = event.get("kind").word()
         if kind == "ActionEvent" or (kind == "MessageEvent" and event.get("source").value == "agent"):
             response = event.get("llm_response_id").value
             draft = responses.get(response) if isinstance(response, str) else None

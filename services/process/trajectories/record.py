@@ -47,6 +47,10 @@ class Place:
             raise self.fail(f"expected a string, found {kind(self.value)}")
         return self.value
 
+    def word(self) -> str:
+        """The value where it is a string, else '': for what is only compared."""
+        return self.value if isinstance(self.value, str) else ""
+
     def name(self) -> str:
         if not isinstance(self.value, str) or not self.value:
             raise self.fail("expected a name")
