@@ -1,13 +1,18 @@
 """An engine that answers at once, to measure what everything around Lean costs. It knows nothing of proofs.
 
     python -m bench.instant            # a worker of such engines on the queue of the settings
+    INSTANT_S=0.026 python -m bench.instant         # each check sleeps so long
+
 
 Never use its verdicts: it calls every candidate proved.
 """
 
 from __future__ import annotations
 
+import asyncio
+import os
 import re
+import sys
 
 from services.contracts.lean import CheckAnswer, CheckStatus, CheckTask, EngineIdentity, TargetFacts
 
@@ -15,16 +20,21 @@ _NAME = re.compile(r"(?:theorem|lemma)\s+(\S+)")
 
 
 class InstantEngine:
-    """Answers `done`, with facts that the verdict function accepts."""
+    """Answers `done`, with facts that the verdict function accepts, after `seconds` of sleep (0: none)."""
 
     identity = EngineIdentity(engine="instant", toolchain="none", environment="none")
     rss_bytes = 0
+
+    def __init__(self, seconds: float = 0.0) -> None:
+        self._seconds = seconds
 
     async def start(self) -> None: ...
 
     async def open(self, header: str) -> None: ...
 
     async def check(self, task: CheckTask) -> CheckAnswer:
+        if self._seconds:
+            await asyncio.sleep(self._seconds)
         match = _NAME.search(task.statement or task.code)
         facts = TargetFacts(
             name=match.group(1) if match else "unnamed",
@@ -36,8 +46,8 @@ class InstantEngine:
             kernel_accepts=True,
         )
         if task.statement is None:
-            return CheckAnswer(status=CheckStatus.DONE, elapsed_s=0.0, theorems=(facts,))
-        return CheckAnswer(status=CheckStatus.DONE, elapsed_s=0.0, target=facts)
+            return CheckAnswer(status=CheckStatus.DONE, elapsed_s=self._seconds, theorems=(facts,))
+        return CheckAnswer(status=CheckStatus.DONE, elapsed_s=self._seconds, target=facts)
 
     async def restart(self, cause: str) -> None: ...
 
@@ -48,4 +58,5 @@ if __name__ == "__main__":
     from lean_worker.process import main
     from services.runtime.settings import load_settings
 
-    main(load_settings(), lambda settings: InstantEngine())
+    check_s = float(os.environ.get("INSTANT_S", "0"))
+    sys.exit(main(load_settings(), lambda settings: InstantEngine(check_s)))

@@ -19,6 +19,7 @@ from services.runtime.logging import get_logger
 
 _CRASHES = frozenset({CheckStatus.CRASHED, CheckStatus.OUT_OF_MEMORY})
 _WARM_UP = CheckTask(code="theorem warm_up : 1 + 1 = 2 := rfl", statement="theorem warm_up : 1 + 1 = 2", timeout_s=60)
+_HANGS_S = 30.0  # an engine keeps the time limit itself; beyond it by so much, it hangs
 _FIRST_DELAY_S = 0.5
 _MOST_DELAY_S = 30.0
 
@@ -66,9 +67,9 @@ class Slot:
         fault = ""
         for attempt in (1, 2):
             try:
-                answer = await self.engine.check(task)
-            except EngineUnavailable as error:
-                fault = str(error)
+                answer = await asyncio.wait_for(self.engine.check(task), task.timeout_s + _HANGS_S)
+            except (EngineUnavailable, asyncio.TimeoutError) as error:
+                fault = str(error) or f"no answer {_HANGS_S:g} s after the time limit"
                 self._log.warning("engine_failed", error=fault, attempt=attempt)
                 await self._clean("unavailable")
                 metrics.CHECKS_RETRIED.labels("unavailable").inc()
@@ -103,6 +104,9 @@ class Slot:
             await self._restart(cause)
         except EngineUnavailable:
             self.ready = False
+            raise
+        except asyncio.CancelledError:
+            self._dirty = cause  # broken off half-way: `settle` does it again
             raise
 
     async def _restart(self, cause: str) -> None:

@@ -179,14 +179,16 @@ class Worker:
                 return held
 
     def _finish(self, held: _Held, run: asyncio.Task[LeanOutcome], slot: Slot) -> None:
-        if run.cancelled():
+        if run.cancelled() and held.stage is not _Stage.RUNNING:
             if held.unwanted_since is not None:
                 metrics.CHECKS_CANCELLED.inc()
                 metrics.CANCEL_SECONDS.observe(time.monotonic() - held.unwanted_since)
             return
-        error = run.exception()
+        error = EngineUnavailable("it broke off by itself") if run.cancelled() else run.exception()
         if isinstance(error, EngineUnavailable):
-            self._give_back([held], "engine")
+            slot.ready = False
+            if held.stage is _Stage.RUNNING:
+                self._give_back([held], "engine")
             return
         if error is not None:  # a fault in our own code: no verdict, and an engine of unknown state is not used again
             self._log.error("check_failed", key=held.claim.key, slot=slot.index, exc_info=error)
@@ -199,6 +201,7 @@ class Worker:
             self._send(held.claim, outcome, slot.engine.identity)
 
     def _send(self, claim: Claim, outcome: LeanOutcome, identity: EngineIdentity | None) -> None:
+        self._log.debug("check_ended", key=claim.key, status=outcome.status.value, reason=outcome.reason.value)
         metrics.CHECKS.labels(outcome.status.value, outcome.reason.value).inc()
         metrics.CHECK_SECONDS.labels(outcome.status.value).observe(outcome.elapsed_s)
         signed = outcome.model_copy(update={"worker": self.name, "identity": identity})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lean_worker.engines.base import Engine
+from lean_worker.engines.base import Engine, EngineUnavailable
 from lean_worker.engines.embedded.layout import Installation, default_root
 from services.runtime.settings import Settings
 
@@ -12,7 +12,14 @@ def make_engine(settings: Settings) -> Engine:
     if settings.worker.engine == "embedded":
         return embedded_engine(embedded_installation(settings))
     from lean_worker.engines.repl.engine import ReplEngine
+    from lean_worker.sandbox import SandboxUnavailable, choose
 
+    if settings.repl.folder is None:
+        raise EngineUnavailable("no Lean REPL: set LEAN_REWARD_REPL_FOLDER to the folder of a built one")
+    try:
+        choose(settings.repl.sandbox)
+    except SandboxUnavailable as error:
+        raise EngineUnavailable(str(error)) from error
     return ReplEngine(settings.repl)
 
 

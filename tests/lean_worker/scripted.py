@@ -2,7 +2,7 @@
 
 The code is a list of words, one for each run of that candidate; the last one repeats, and `#...` words only make the
 code unique: `ok`, `wrong`, `crash`, `oom`, `timeout`, `lost` (the engine is unavailable), `bug` (a fault in our code),
-`slow:SECONDS`.
+`breaks` (the check is cancelled by nobody), `slow:SECONDS`.
 """
 
 from __future__ import annotations
@@ -81,6 +81,8 @@ class ScriptedEngine:
         self.checked.append(task.code)
         if word == "lost":
             raise EngineUnavailable("the process is gone")
+        if word == "breaks":
+            raise asyncio.CancelledError
         if word == "bug":
             raise ZeroDivisionError("a fault of ours")
         if word.startswith("slow:"):

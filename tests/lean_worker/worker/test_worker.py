@@ -93,6 +93,23 @@ async def test_our_own_faults_never_become_a_verdict(desk: Desk, code: str) -> N
         assert (await desk.outcome("ok")).verdict is Verdict.VALID
 
 
+async def test_an_engine_that_hangs_beyond_the_limit_is_replaced(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lean_worker.slot._HANGS_S", 0.1)
+    engine = ScriptedEngine()
+    async with working(desk, engine):
+        await desk.submit("slow:60 ok", timeout_s=0.1)
+        assert (await desk.outcome("slow:60 ok")).verdict is Verdict.VALID
+    assert engine.restarts == ["unavailable"]
+
+
+async def test_a_check_that_breaks_off_by_itself_is_not_lost(desk: Desk) -> None:
+    engine = ScriptedEngine()
+    async with working(desk, engine):
+        await desk.submit("breaks ok")
+        assert (await desk.outcome("breaks ok")).verdict is Verdict.VALID
+    assert engine.restarts == ["unavailable"]
+
+
 async def test_an_engine_that_cannot_restart_hands_its_job_to_another(desk: Desk) -> None:
     bad, good = ScriptedEngine(), ScriptedEngine()
     await desk.submit("lost ok")

@@ -127,6 +127,8 @@ async def test_a_second_signal_ends_it_at_once(desk: Desk) -> None:
         ({"LEAN_REWARD_QUEUE_URL": ""}, "queue"),
         ({"LEAN_REWARD_QUEUE_URL": "unix:///nowhere", "LEAN_REWARD_LEAN_HOME": "/nowhere"}, "lean install"),
         ({"LEAN_REWARD_QUEUE_URL": "unix:///nowhere", "LEAN_REWARD_WORKER_COUNT": "none"}, "worker.count"),
+        ({"LEAN_REWARD_QUEUE_URL": "http://elsewhere"}, "redis://"),
+        ({"LEAN_REWARD_QUEUE_URL": "unix:///nowhere", "LEAN_REWARD_WORKER_ENGINE": "repl"}, "LEAN_REWARD_REPL_FOLDER"),
     ],
 )
 async def test_a_worker_that_cannot_run_says_why_and_ends_with_2(environment: dict[str, str], said: str) -> None:
@@ -176,6 +178,7 @@ async def test_health_readiness_and_metrics_over_http(desk: Desk) -> None:
 
 
 @pytest.mark.lean
+@pytest.mark.slow
 async def test_the_command_checks_proofs_with_real_lean_and_leaves_no_process(desk: Desk) -> None:
     statement = "theorem t (a b : Nat) : a + b = b + a"
     codes = {"right": f"{statement} := by omega", "wrong": f"{statement} := by rfl"}
