@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib
+import re
 import threading
 import time
 
@@ -31,6 +32,15 @@ def _parser(name: str) -> Parser:
         module, function = _GRAMMARS[name]
         parsers[name] = Parser(Language(_capsule(getattr(importlib.import_module(module), function)())))
     return parsers[name]
+
+
+def encode(text: str) -> bytes:
+    """UTF-8 for a parser. Lone surrogates and NUL, which no shell or interpreter can be given, become U+FFFD."""
+    try:
+        data = text.encode()
+    except UnicodeEncodeError:
+        data = re.sub("[\ud800-\udfff]", "\ufffd", text).encode()
+    return data.replace(b"\0", b"\xef\xbf\xbd")
 
 
 def _capsule(language: object) -> object:

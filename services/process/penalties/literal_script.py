@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from services.process.grammar import parse_tree
+from services.process.grammar import encode, parse_tree
 from services.process.penalties import literal_python
 
 LIMIT = 65_536
@@ -97,7 +97,7 @@ def only_prints_literals(language: str, code: str) -> bool:
     table = _LANGUAGES.get(language)
     if table is None:
         return False
-    data = code.encode("utf-8", "replace").replace(b"\0", b"?")
+    data = encode(code)
     root = parse_tree(table.grammar, data)
     return root is not None and _closed(root, table, data)
 

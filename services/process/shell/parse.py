@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from tree_sitter import Node as Tree
 
-from services.process.grammar import parse_tree
+from services.process.grammar import encode, parse_tree
 from services.process.shell import heredocs
 from services.process.shell.syntax import Assignment, Group, Node, Pipeline, Redirect, Script, Simple, Word
 from services.process.shell.words import DEPTH, EXPANSIONS, WORDS, Unsupported, WordReader, quote
@@ -36,8 +36,7 @@ def parse(text: str) -> Script | None:
     if lifted is None or len(lifted[0]) > SOURCE_LIMIT:
         return None
     source, bodies = lifted
-    # A lone surrogate or a NUL cannot reach a shell; neither may stop the parser.
-    data = source.encode("utf-8", "replace").replace(b"\0", b"?")
+    data = encode(source)
     root = parse_tree("bash", data)
     if root is None:
         return None
