@@ -22,7 +22,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from services.proofs.lexical import IDENTIFIER_REST, SPACE
+from services.proofs.lexical import SPACE
+from services.proofs.macros import COMMAND_START
 from services.proofs.masking import mask
 from services.proofs.precheck import declares_theorem
 
@@ -57,11 +58,6 @@ class _Block:
 _tag = re.compile(r"<(/?)think(?:ing)?>", re.IGNORECASE).finditer
 _opening = re.compile(r"[ \t]*(`{3,}|~{3,})[ \t]*([^\n]*)").fullmatch
 _language = re.compile(r"[A-Za-z0-9_+#.-]*").match
-_command = re.compile(
-    r"(?:import|open|namespace|section|variable|universe|set_option|attribute|theorem|lemma|def|abbrev|example|instance|"
-    r"structure|inductive|class|private|protected|noncomputable|nonrec|local|scoped|notation|infix[lr]?|prefix|postfix|"
-    rf"macro|syntax|mutual|public|module|prelude|deriving|partial)(?![{IDENTIFIER_REST}])|@\["
-).match
 
 
 def extract_code(response: str) -> Extraction:
@@ -175,4 +171,4 @@ def _closes(line: str, fence: str, language: str) -> str | None:
 def _is_lean(text: str) -> bool:
     masked = mask(text).text
     start = masked.lstrip(SPACE)
-    return declares_theorem(masked) and _command(start) is not None
+    return declares_theorem(masked) and COMMAND_START.match(start) is not None

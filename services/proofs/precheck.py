@@ -15,6 +15,7 @@ from services.contracts.outcomes import Profile, Reason
 from services.proofs import policy
 from services.proofs.header import find_misplaced_import, first_code, read_imports
 from services.proofs.lexical import IDENTIFIER, IDENTIFIER_FIRST, IDENTIFIER_REST, SPACE, unescaped
+from services.proofs.macros import computed_macros
 from services.proofs.masking import Masked, mask
 from services.proofs.positions import position_at
 from services.proofs.words import WordSearch
@@ -107,6 +108,8 @@ def _first_forbidden(code: str, program: Masked, start: int, profile: Profile, h
             if "@[" in text:
                 sources.append(_attributes(text, (found.end() for found in _attribute_prefix(text, start))))
             sources.append(_attributes(text, _attribute_command_ends(text, start, masked)))
+            if masked:
+                sources.append(computed_macros(text, start))
         findings += [first for source in sources if (first := next(source, None)) is not None]
     return min(findings, default=None)
 

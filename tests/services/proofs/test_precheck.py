@@ -72,7 +72,7 @@ def test_hostile_text_of_the_largest_size_is_quick(unit: str) -> None:
     assert time.process_time() - start < 10
 
 
-@pytest.mark.parametrize("unit", ["/-", '"', "a.sorry", "@[", "set_option a ", "attribute [tactic", 's!"{x'])
+@pytest.mark.parametrize("unit", ["/-", '"', "a.sorry", "@[", "set_option a ", "attribute [tactic", "macro ", 's!"{x'])
 def test_work_grows_in_proportion_to_the_text(unit: str, count_calls: Callable[[Callable[[], object]], int]) -> None:
     small, large = (
         count_calls(lambda size=size: precheck(GOOD + unit * (size // len(unit)), "", Profile.STRICT))
@@ -180,6 +180,17 @@ def test_a_word_hidden_by_an_ambiguous_text_is_found(code: str) -> None:
         GOOD + "attribute\n[\ntactic x] f",
         GOOD + "@[simp (config := [1]), init] def f := 1",
         GOOD + "@[scoped builtin_term_elab x] def f := 1",
+        GOOD + 'macro "x" : command => do return evil',
+        GOOD + 'macro "x" : command => evil `(skip)',
+        GOOD + 'macro "x" : command => `(skip) >>= evil',
+        GOOD + 'macro "x" : command => `(def $(mkIdent evil) := 1)',
+        GOOD + 'macro "x" : command',
+        GOOD + 'macro "x" : command => `(skip',
+        GOOD + 'local macro (priority := high) "x" : term => pure evil\nmacro "y" : term => `(1)',
+        GOOD + "macro_rules | `(tactic| x) => evil",
+        GOOD + "macro_rules | `(tactic| x) => `(tactic| y) | stx => evil stx",
+        GOOD + "macro_rules | `(tactic| x) => `(tactic| y) |> evil",
+        GOOD + 'binder_predicate x " > " y:term => evil',
         GOOD + "#eval! 1",
         GOOD + "#guard_msgs(drop all)in",
         GOOD + "open Lean in elab(priority := high) x",
@@ -201,6 +212,12 @@ def test_strict_rejects(code: str) -> None:
         GOOD + "@[elab_as_elim, inline, macro_inline, reducible] def f := 1",
         GOOD + "theorem u (init : Nat) (x : Nat × Nat) : x = (x.1, init) ∨ True := by simp [init, tactic]",
         GOOD + "macro_rules | `(tactic| x) => `(tactic| simp)",
+        GOOD
+        + "macro_rules (kind := x)\n  | `(tactic| x $t) | `(tactic| y) => `(tactic| (simp; exact f $t))\n"
+        + "  | `(a) => `(b)\n#check 1",
+        'local macro "x" y:term : tactic => -- a )\n  `(tactic| first | exact $y | (simp [$y:term]; omega))\n' + GOOD,
+        'macro "x" : term => `(fun a => a)\n@[simp] ' + GOOD,
+        'binder_predicate x " > " y:term => `($x > $y)\n' + GOOD,
         GOOD + 'syntax "x" : tactic\nnotation3 "y" => 1\ndeclare_syntax_cat z',
         GOOD + "#check t\n#print axioms t\n#reduce 1",
         "nonrec theorem t : True := trivial",
