@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import secrets
+from collections.abc import Sequence
 
 from reward_gateway.batches.book import Batches
 from reward_gateway.batches.desk import LeanDesk
@@ -15,6 +16,7 @@ from services.contracts.health import Readiness
 from services.contracts.problems import Missing
 from services.queue.cache import VerdictCache
 from services.queue.connection import connect
+from services.queue.errors import QueueUnavailable
 from services.queue.queue import JobQueue
 from services.runtime.auth import ApiKeys
 from services.runtime.logging import get_logger
@@ -40,7 +42,7 @@ class Gateway:
             self._redis, prefix=queue.prefix, lease_s=queue.lease_s, keep_s=queue.keep_s, max_depth=queue.max_depth
         )
         cache = VerdictCache(self._redis, prefix=queue.prefix, ttl_s=queue.cache_s) if queue.cache_s else None
-        records = Records(self._redis, prefix=queue.prefix, home=home, keep_s=queue.keep_s)
+        self._records = records = Records(self._redis, prefix=queue.prefix, home=home, keep_s=queue.keep_s)
         self.budget = BodyBudget(self.settings.max_bodies_bytes)
         self.desk = LeanDesk(job_queue, cache, home)
         self.batches = Batches(self.settings, self.desk, records)
@@ -49,20 +51,31 @@ class Gateway:
 
     async def start(self) -> None:
         await self.desk.look()
+        with contextlib.suppress(QueueUnavailable):
+            await self._keeper.beat()  # before the first batch, which others could take for a dead gateway's
         for loop in (self.desk.deliver(), self.desk.watch(), self._keeper.keep()):
             task = asyncio.create_task(loop)
             task.add_done_callback(_complain)
             self._tasks.append(task)
 
+    async def drain(self, limit_s: float) -> None:
+        """Refuse new batches, let running ones end within `limit_s`, cancel or hand over the rest, and sign off."""
+        await self.batches.drain(limit_s)
+        await self._end(self._tasks[-1:])  # the keeper, whose signs of life must not follow
+        with contextlib.suppress(QueueUnavailable):
+            await self._records.leave()
+
     async def stop(self) -> None:
-        """Cancel what still runs; `Batches.drain` before it lets batches end."""
-        await self.batches.drain(0.0)
-        for task in self._tasks:
-            task.cancel()
-        for task in self._tasks:
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
+        """End at once what `drain` has not let end."""
+        await self.drain(0.0)
+        await self._end(self._tasks)
         await self._redis.aclose()
+
+    @staticmethod
+    async def _end(tasks: Sequence[asyncio.Task[None]]) -> None:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def readiness(self) -> Readiness:
         """Whether a batch in mode `lean` could be scored now, and what is missing."""

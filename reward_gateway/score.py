@@ -16,6 +16,7 @@ import typer
 from reward_gateway.client import describe_problem
 from services.contracts.base import MAX_CANDIDATES
 from services.contracts.jobs import Job, JobEventName, JobProgress, JobState
+from services.contracts.outcomes import Reason
 from services.contracts.problems import Problem
 from services.contracts.proofs import Candidate, CandidateResult, Mode, ScoreResponse
 
@@ -27,6 +28,8 @@ app = typer.Typer()
 _EXPECTED = "expected"  # a line may say what verdict it should get: {"verdict": ..., "reason": ...}
 _IGNORED = ("note",)
 _RETRY_S = 30.0
+_LONGEST_DETAIL = 200
+_WIDTH_WITHOUT_TERMINAL = 140
 
 
 class ScoreError(Exception):
@@ -90,7 +93,8 @@ def score(
         for response in responses:
             typer.echo(response.model_dump_json())
     else:
-        _print(Console(), results, responses, given, surprises, rows)
+        console = Console() if Console().is_terminal else Console(width=_WIDTH_WITHOUT_TERMINAL)
+        _print(console, results, responses, given, surprises, rows)
     raise typer.Exit(1 if surprises else 0)
 
 
@@ -205,7 +209,12 @@ def _print(
     from rich.table import Table
 
     colour = {"valid": "green", "invalid": "red", "unknown": "yellow"}
-    table = Table("candidate", "verdict", "reward", "source", "reason", "check", "what Lean or the policy said")
+    table = Table()
+    for name in ("candidate", "verdict", "reward", "source", "reason", "check"):
+        table.add_column(
+            name, no_wrap=True, min_width=len(Reason.STATEMENT_MISMATCH.value) if name == "reason" else None
+        )
+    table.add_column("what Lean or the policy said", no_wrap=True, overflow="ellipsis", ratio=1)
     for result in results[:rows]:
         verdict = result.verdict.value
         check = "" if result.lean.elapsed_s is None else f"{result.lean.elapsed_s * 1000:.0f} ms"
@@ -216,7 +225,7 @@ def _print(
             result.source.value,
             result.reason.value,
             check,
-            escape(" ".join((result.detail or "").split())[:60]),
+            escape(" ".join((result.detail or "").split())[:_LONGEST_DETAIL]),
         )
     if rows:
         console.print(table)

@@ -39,7 +39,7 @@ class DrainingServer(uvicorn.Server):
 
     async def _drain(self) -> None:
         try:
-            await self._gateway.batches.drain(self._drain_s)
+            await self._gateway.drain(self._drain_s)
         finally:
             self.should_exit = True
 

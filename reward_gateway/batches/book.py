@@ -24,6 +24,7 @@ from services.runtime.logging import get_logger
 from services.runtime.settings import GatewaySettings
 
 _POLL_S = 0.2
+_STORE_TRIES, _STORE_PAUSE_S = 60, 1.0
 _SHUTDOWN_RETRY_S = 2
 
 
@@ -87,6 +88,8 @@ class Batches:
                 await self._records.make_durable(key, request)
             return running
         for _ in range(3):  # a record may expire between the two calls
+            if batch.durable:
+                await self._records.note(batch.subscriber, key)  # before the record: a death in between loses nothing
             created = await self._records.open(
                 key,
                 digest=batch.digest,
@@ -102,6 +105,7 @@ class Batches:
                     await self._records.forget(key)
                     raise
                 return batch
+            await self._records.unnote(batch.subscriber)
             record = await self._records.read(key)
             if record is None:
                 continue
@@ -142,8 +146,7 @@ class Batches:
             batch.answer.set_result(answer)
             outcome = "answered"
             _measure(batch, answer)
-            if batch.key is not None:
-                await self._records.finish(batch.key, JobState.DONE, batch.progress(), answer=answer.body)
+            await self._store(batch, answer)
         except asyncio.CancelledError:
             if not batch.answer.done():
                 handed_over = self.draining and batch.durable and batch.accepted.is_set()
@@ -171,6 +174,19 @@ class Batches:
                 del self.named[batch.key]
             batch.accepted.set()
 
+    async def _store(self, batch: Batch, answer: Answer) -> None:
+        """Keep the answer for those who ask again; the batch stays known here until that is done."""
+        if batch.key is None:
+            return
+        for _ in range(_STORE_TRIES):
+            try:
+                if not await self._records.finish(batch.key, JobState.DONE, batch.progress(), answer=answer.body):
+                    get_logger().warning("batch_record_lost", batch=batch.id)
+                return
+            except QueueUnavailable:
+                await asyncio.sleep(_STORE_PAUSE_S)
+        get_logger().error("batch_answer_not_kept", batch=batch.id)
+
     async def _clean_up(self, batch: Batch) -> None:
         """Leave nothing of a batch behind but its record, and that only when it has come to something.
 
@@ -197,14 +213,19 @@ class Batches:
         if batch.waiters <= 0 and not batch.durable:
             batch.cancel()
 
-    async def settled(self, record: Record) -> Record:
-        """The record of a batch that runs elsewhere, once it has ended. Raises `ProblemError` when it is gone."""
+    async def settled(self, record: Record) -> Record | None:
+        """The record of a batch that runs elsewhere, once it has ended; None when it came to nothing there.
+
+        Raises `ProblemError`: this server is about to stop, or the queue does not answer.
+        """
         while record.state is JobState.RUNNING:
+            if self.draining:
+                raise shutting_down()
             await asyncio.sleep(_POLL_S)
             with self._told():
                 found = await self._records.read(record.key)
-            if found is None or (self.draining and found.state is JobState.RUNNING):
-                raise shutting_down()
+                if found is None or (found.state is JobState.RUNNING and not await self._records.alive(found.home)):
+                    return None
             record = found
         return record
 
@@ -237,21 +258,29 @@ class Batches:
 
     async def take_over(self, record: Record) -> Batch | None:
         """Run a job here if its gateway is gone; None when it is not. Raises `QueueUnavailable`."""
+        if self.draining or await self._records.alive(record.home):
+            return None
+        request = await self._records.request(record.key)
+        if request is None:
+            return None
+        try:
+            body = await parse_score_body(request, self._settings.max_candidates)
+            plan = make_plan(body.options, self._settings)
+        except ProblemError as error:  # this server's settings do not allow any more what another one's did
+            await self._records.finish(record.key, JobState.FAILED, problem=error.document(record.id), anywhere=True)
+            await self._desk.withdraw(record.subscriber)
+            return None
         async with self._opening:
             if record.key in self.named:
                 return self.named[record.key]
-            if self.draining or not await self._records.take_over(record):
+            if not await self._records.take_over(record):
                 return None
-            request = await self._records.request(record.key)
-            if request is None:
-                return None
-            body = await parse_score_body(request, self._settings.max_candidates)
             batch = Batch(
                 id=record.id,
                 subscriber=record.subscriber,
                 digest=record.digest,
                 key=record.key,
-                plan=make_plan(body.options, self._settings),
+                plan=plan,
                 candidates=body.candidates,
                 received_at=time.monotonic(),
                 durable=True,
@@ -277,8 +306,6 @@ class Batches:
             await asyncio.wait(tasks)
         while self._side_tasks:
             await asyncio.wait(set(self._side_tasks))
-        with contextlib.suppress(QueueUnavailable):
-            await self._records.leave()
 
     def _keep_task(self, task: asyncio.Task[None]) -> None:
         self._side_tasks.add(task)

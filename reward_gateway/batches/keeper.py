@@ -25,11 +25,12 @@ class Keeper:
         self._records = records
 
     async def keep(self) -> None:
+        """Never ends by itself, whatever happens to the queue."""
         looked_after = 0.0
         while True:
             try:
-                await self._beat()
-                if time.monotonic() - looked_after >= _LOOK_AFTER_S:
+                await self.beat()
+                if time.monotonic() - looked_after >= _LOOK_AFTER_S and not self._batches.draining:
                     looked_after = time.monotonic()
                     await self._look_after_the_dead()
             except QueueUnavailable as error:
@@ -38,7 +39,7 @@ class Keeper:
                 get_logger().exception("beat_failed")
             await asyncio.sleep(_BEAT_S)
 
-    async def _beat(self) -> None:
+    async def beat(self) -> None:
         """Show that this process lives and how far its batches are; stop those that were cancelled elsewhere."""
         named = {key: batch for key, batch in self._batches.named.items() if not batch.answer.done()}
         lived, ours = await self._records.beat({key: batch.progress() for key, batch in named.items()})

@@ -118,6 +118,9 @@ class Records:
             return None
         return (await asyncio.to_thread(zlib.decompress, packed)).decode("utf-8", "surrogatepass")
 
+    async def alive(self, home: str) -> bool:
+        return bool(await self._reach(self._redis.exists(self._life(home))))
+
     async def take_over(self, record: Record) -> bool:
         """Become the home of a running batch whose gateway is gone; False when it is not, or somebody was faster."""
         taken = await self._reach(

@@ -33,35 +33,45 @@ BATCH_PROBLEMS = (
 
 
 async def start_batch(request: Request, *, durable: bool) -> Batch | Record:
-    """Read the request's body and start or join its batch. The caller leaves a `Batch` again. Raises `ProblemError`."""
+    """Read the request's body and start or join its batch; a `Record` is one that has ended, or runs elsewhere.
+
+    The caller leaves a `Batch` again. Waits for a batch elsewhere only where the request waits too. Raises
+    `ProblemError`.
+    """
     gateway, owner = gateway_of(request), owner_of(request)
     body = await body_of(request)
     received_at = time.monotonic()
-    held_by_batch = False
+    size, held_by_batch = body.size, False
     try:
         parsed = await parse_score_body(body.text, gateway.settings.max_candidates)
-        found = await gateway.batches.start(
-            owner, parsed, body.text, body.digest, received_at=received_at, durable=durable
-        )
-        if isinstance(found, Batch) and found.candidates is parsed.candidates and found.task is not None:
-            size, held_by_batch = body.size, True
-            found.task.add_done_callback(lambda _: gateway.budget.give(size))
-        return found
+        while True:
+            found = await gateway.batches.start(
+                owner, parsed, body.text, body.digest, received_at=received_at, durable=durable
+            )
+            if isinstance(found, Batch):
+                if found.candidates is parsed.candidates and found.task is not None:
+                    held_by_batch = True
+                    found.task.add_done_callback(lambda _: gateway.budget.give(size))
+                return found
+            if durable:
+                return found
+            settled = await gateway.batches.settled(found)
+            if settled is not None:
+                return settled
     finally:
         if not held_by_batch:
-            gateway.budget.give(body.size)
+            gateway.budget.give(size)
 
 
 async def score(request: Request) -> Response:
     found = await start_batch(request, durable=False)
-    batches = gateway_of(request).batches
     if isinstance(found, Record):
-        body = answer_of(await batches.settled(found))
+        body = answer_of(found)
     else:
         try:
             body = await _answer_unless_gone(request, found)
         finally:
-            batches.leave(found)
+            gateway_of(request).batches.leave(found)
     return Response(body, media_type="application/json")
 
 

@@ -115,3 +115,16 @@ async def test_two_gateways_share_ids(place: Place) -> None:
     await worker.finish_held(valid(worker.checked[0]))
     assert (await first).content == (await second).content
     assert len(worker.checked) == 1
+
+
+async def test_a_request_that_waits_for_a_batch_elsewhere_runs_it_when_it_comes_to_nothing_there(place: Place) -> None:
+    worker = await place.worker(judge=lambda task: None)
+    one, two = await place.gateway(), await place.gateway()
+    first = asyncio.create_task(one.score(candidates("t"), batch_id="b1"))
+    await until(lambda: worker.held)
+    second = asyncio.create_task(two.score(candidates("t"), batch_id="b1"))
+    await asyncio.sleep(0.3)
+    worker.judge = valid
+    await one.gateway.drain(0.0)
+    assert (await first).json()["code"] == "shutting_down"
+    assert (await second).json()["results"][0]["verdict"] == "valid"

@@ -114,7 +114,7 @@ async def test_draining_lets_batches_end_and_refuses_new_ones(place: Place) -> N
     gateway = await place.gateway()
     running = asyncio.create_task(gateway.score(candidates("t")))
     await until(lambda: worker.held)
-    drain = asyncio.create_task(gateway.gateway.batches.drain(10))
+    drain = asyncio.create_task(gateway.gateway.drain(10))
     await asyncio.sleep(0.05)
     ready = await gateway.client.get("/readyz")
     assert (ready.status_code, ready.json()["missing"][0]["component"]) == (503, "gateway")
@@ -130,7 +130,7 @@ async def test_a_drain_that_takes_too_long_cancels(place: Place) -> None:
     gateway = await place.gateway()
     running = asyncio.create_task(gateway.score(candidates("t")))
     await until(lambda: worker.held)
-    await gateway.gateway.batches.drain(0.1)
+    await gateway.gateway.drain(0.1)
     answer = await running
     assert (answer.status_code, answer.json()["code"]) == (503, "shutting_down")
     await until(lambda: not worker.held, 1)
