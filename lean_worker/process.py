@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 from redis.asyncio import Redis
 
+from lean_worker.cores import available_cores
 from lean_worker.engines.base import Engine, EngineUnavailable
 from lean_worker.monitor import serve
 from lean_worker.worker import Worker
@@ -37,7 +38,7 @@ def main(settings: Settings, make_engine: EngineFactory) -> int:
         return CANNOT_RUN
     try:
         redis = connect(url)
-        engines = [make_engine(settings) for _ in range(settings.worker.count or cores())]
+        engines = [make_engine(settings) for _ in range(settings.worker.count or available_cores())]
     except ValueError as error:
         print(f"lean-worker: the queue's URL cannot be used: {error}", file=sys.stderr)
         return CANNOT_RUN
@@ -45,13 +46,6 @@ def main(settings: Settings, make_engine: EngineFactory) -> int:
         print(f"lean-worker: {error}", file=sys.stderr)
         return CANNOT_RUN
     return _loop_runner()(_run(settings, redis, engines))
-
-
-def cores() -> int:
-    """CPU cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return max(1, len(os.sched_getaffinity(0)))
-    return os.cpu_count() or 1
 
 
 async def _run(settings: Settings, redis: Redis, engines: list[Engine]) -> int:

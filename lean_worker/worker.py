@@ -316,6 +316,7 @@ class Worker:
 
     async def _announce(self) -> None:
         while True:
+            self._measure()
             if any(slot.started for slot in self.slots) and not self.draining:
                 try:
                     await self._queue.announce(self.name, self.info().model_dump_json().encode(), 3 * _ANNOUNCE_S)
@@ -327,29 +328,27 @@ class Worker:
 
     def info(self) -> WorkerInfo:
         """What this worker says about itself; some slot must have started."""
-        started = [slot for slot in self.slots if slot.started]
+        first = next(slot for slot in self.slots if slot.started)
         ready = [slot for slot in self.slots if slot.ready]
-        rss = self._process.memory_info().rss
-        for slot in self.slots:
-            engine_rss = slot.engine.rss_bytes
-            metrics.ENGINE_RSS.labels(str(slot.index)).set(engine_rss)
-            rss += engine_rss
-        sandbox = getattr(started[0].engine, "sandbox", None)  # only engines that need one have it
-        running = len(self._at(_Stage.RUNNING))
-        metrics.SLOTS.labels("busy").set(running)
-        metrics.SLOTS.labels("idle").set(max(0, len(ready) - running))
-        metrics.SLOTS.labels("down").set(len(self.slots) - len(ready))
+        sandbox = getattr(first.engine, "sandbox", None)  # only engines that need one have it
         return WorkerInfo(
             worker=self.name,
-            identity=started[0].engine.identity,
+            identity=first.engine.identity,
             engines=len(self.slots),
             ready=len(ready),
             sandbox=None if sandbox is None else str(sandbox),
             headers=tuple(sorted(set().union(*(slot.warm_headers for slot in ready)))),
             started_at=self._started_at,
-            rss_bytes=rss,
+            rss_bytes=self._process.memory_info().rss + sum(slot.engine.rss_bytes for slot in self.slots),
             restarts=sum(slot.restarts for slot in self.slots),
         )
+
+    def _measure(self) -> None:
+        ready, running = sum(slot.ready for slot in self.slots), len(self._at(_Stage.RUNNING))
+        for state, count in (("busy", running), ("idle", max(0, ready - running)), ("down", len(self.slots) - ready)):
+            metrics.SLOTS.labels(state).set(count)
+        for slot in self.slots:
+            metrics.ENGINE_RSS.labels(str(slot.index)).set(slot.engine.rss_bytes)
 
     def _queue_failed(self, call: str, error: Exception) -> None:
         self.queue_answers = False

@@ -21,6 +21,7 @@ import psutil
 import pytest
 from fake_registry import Registry, tarball
 
+from lean_worker.engines.embedded.fetch import without_credentials
 from lean_worker.engines.embedded.install import Fault, InstallError, Report, install
 from lean_worker.engines.embedded.layout import Installation
 from lean_worker.engines.embedded.manifest import Package, deep_faults, quick_faults
@@ -229,6 +230,18 @@ def test_no_room_is_said_before_anything_is_fetched(
         run(home)
     assert caught.value.fault is Fault.DISK
     assert registry.downloads == 0
+
+
+def test_a_folder_that_cannot_be_made_is_a_fault_of_the_disk(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(InstallError, match="cannot be written") as caught:
+        run(Installation(tmp_path / "file" / "lean"))
+    assert caught.value.fault is Fault.DISK
+
+
+def test_npms_words_are_repeated_without_credentials() -> None:
+    said = "GET https://alice:secret@one.example/lean, http://key@host:1/x with npm_abcdefghijklmnopqrstuvwxyz01"
+    assert without_credentials(said) == "GET https://***@one.example/lean, http://***@host:1/x with npm_***"
 
 
 _INSTALLER = textwrap.dedent(
