@@ -79,7 +79,7 @@ class Gateway:
 
     async def readiness(self) -> Readiness:
         """Whether a batch in mode `lean` could be scored now, and what is missing."""
-        if not self.desk.reachable or not self.desk.fleet.ready:
+        if not self.desk.lean_present:
             await self.desk.look()  # do not make a caller who waits for the start wait a second longer
         missing = []
         if self.batches.draining:
@@ -88,7 +88,7 @@ class Gateway:
             missing.append(Missing(component="queue", detail="it does not answer"))
         elif not self.desk.fleet.workers:
             missing.append(Missing(component="lean", detail="no worker announces itself"))
-        elif not self.desk.fleet.ready:
+        elif not self.desk.lean_present:
             missing.append(Missing(component="lean", detail="no engine is warm yet"))
         warnings = []
         if len(self.desk.fleet.identities) > 1:

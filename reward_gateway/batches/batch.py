@@ -102,7 +102,7 @@ async def score(batch: Batch, desk: LeanDesk, spawn: Callable[[asyncio.Task[None
     finally:
         desk.close(batch.subscriber)
     if batch.state.waiting:
-        batch.state.lean_was_missing = not desk.reachable or not desk.fleet.ready
+        batch.state.lean_was_missing = not desk.lean_present
     spawn(asyncio.create_task(desk.withdraw(batch.subscriber)))
     return await make_answer(batch.id, batch.state, cut, time.monotonic)
 

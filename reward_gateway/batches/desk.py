@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Iterable, Sequence
 
@@ -25,6 +26,7 @@ from services.runtime.logging import get_logger
 _WATCH_S = 1.0
 _EXTRA_TTL_S = 60.0
 _SMOOTHING = 0.2
+_RESTART_GRACE_S = 15.0
 
 _CRASHED = LeanOutcome(
     status=LeanStatus.CRASHED,
@@ -53,10 +55,21 @@ class LeanDesk:
         self._home = home
         self._states: dict[str, BatchState] = {}
         self._answers_since = 0
+        self._ready_at = -math.inf
         self.fleet = Fleet()
         self.stats: QueueStats | None = None
         self.reachable = False
         self.rate = 0.0
+
+    @property
+    def lean_present(self) -> bool:
+        """A warm engine is there, or was there a moment ago and its worker still is.
+
+        Engines are thrown away after a timeout or a crash, which hostile candidates bring about: that must not look
+        like an outage.
+        """
+        recently = time.monotonic() - self._ready_at < _RESTART_GRACE_S
+        return self.reachable and bool(self.fleet.ready or (self.fleet.workers and recently))
 
     def open(self, subscriber: str, state: BatchState) -> None:
         """From now on answers for `subscriber` go to `state`."""
@@ -77,9 +90,9 @@ class LeanDesk:
         asked = await self._answer_from_cache(state, prepared)
         if not asked:
             return
-        if not self.fleet.ready:
+        if not self.lean_present:
             await self.look()
-            if not self.fleet.ready:
+            if not self.lean_present:
                 raise LeanMissing
         await self._submit(subscriber, state, asked)
 
@@ -116,6 +129,8 @@ class LeanDesk:
             return
         self.reachable = True
         self.stats = stats
+        if self.fleet.ready:
+            self._ready_at = time.monotonic()
         metrics.QUEUE_DEPTH.set(stats.depth)
         metrics.QUEUE_OLDEST_AGE.set(stats.oldest_age_s)
         metrics.QUEUE_RUNNING.set(stats.running)

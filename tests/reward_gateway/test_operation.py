@@ -16,8 +16,9 @@ import pytest
 
 from reward_gateway.batches.admission import retry_after_s
 from services.contracts.health import Readiness
+from services.contracts.lean import WorkerInfo
 from services.queue.server import EmbeddedServer
-from tests.reward_gateway.place import Place, candidates, until, valid
+from tests.reward_gateway.place import IDENTITY, Place, candidates, until, valid
 
 
 async def test_readiness_says_what_is_missing(place: Place) -> None:
@@ -35,6 +36,20 @@ async def test_readiness_says_what_is_missing(place: Place) -> None:
     ready = Readiness.model_validate_json(answer.content)
     assert ready.lean is not None
     assert (ready.lean.workers, ready.lean.ready) == (1, 2)
+
+
+async def test_engines_that_are_just_restarting_are_no_outage(place: Place) -> None:
+    worker = await place.worker()
+    gateway = await place.gateway()
+    assert (await gateway.client.get("/readyz")).status_code == 200
+    info = WorkerInfo(worker=worker.name, identity=IDENTITY, engines=2, ready=0)
+    await worker.queue.announce(worker.name, info.model_dump_json().encode(), 60)
+    await gateway.gateway.desk.look()
+    assert (await gateway.client.get("/readyz")).status_code == 200
+    assert (await gateway.score(candidates("t"))).json()["results"][0]["verdict"] == "valid"
+    await worker.queue.announce(worker.name, b"", 0)
+    await gateway.gateway.desk.look()
+    assert (await gateway.client.get("/readyz")).status_code == 503
 
 
 async def test_the_queue_is_down(place: Place) -> None:
