@@ -22,7 +22,7 @@ $(STAMP): pyproject.toml requirements.lock
 
 demo: $(STAMP)
 	"$(BIN)/lean-reward" lean install
-	"$(BIN)/lean-reward" up --port 0 -- "$(BIN)/lean-reward" score examples/proofs.jsonl --lean-timeout 8 --output .demo/results.jsonl
+	"$(BIN)/lean-reward" up --port 0 -- "$(BIN)/lean-reward" score examples/proofs.jsonl --lean-timeout 12 --output .demo/results.jsonl
 
 test: $(STAMP)
 	"$(BIN)/lean-reward" lean install
