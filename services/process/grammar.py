@@ -13,7 +13,7 @@ from tree_sitter import Language, Node, Parser
 NODES = 20_000
 _GUARDED_BYTES = 2_048  # below this the worst text costs milliseconds, and the guard would cost more than it saves
 _BUDGET_S = 0.02
-_BUDGET_PER_BYTE_S = 2e-6
+_BUDGET_PER_BYTE_S = 1e-6
 
 # Grammar name -> (module, function that gives the language).
 _GRAMMARS = {
@@ -57,7 +57,7 @@ def parse_tree(name: str, data: bytes) -> Node | None:
     """The root of ``data``'s tree, or None when it does not parse whole.
 
     tree-sitter's error recovery can take minutes and gigabytes on a hostile text of 200 KB, so a text over 2 KiB gets
-    20 ms and 2 microseconds a byte of this thread's CPU time, about five times what a correct text needs. A tree of
+    20 ms and 1 microsecond a byte of this thread's CPU time, two to three times what a correct text needs. A tree of
     more than ``NODES`` nodes counts as unparsed too.
     """
     parser = _parser(name)

@@ -203,7 +203,10 @@ class _Look:
         if name in ("echo", "printf"):
             if name == "printf" and values[:1] == ["-v"]:
                 return {Kind.SHIFTS}, None
-            return ({Kind.PRINTS}, _Output(_printed(name, values))) if constant else ({Kind.INSPECTS}, None)
+            clock = name == "printf" and any("%(" in (value or "") for value in values)  # prints the time
+            if clock or not constant:
+                return {Kind.INSPECTS}, None
+            return {Kind.PRINTS}, _Output(_printed(name, values))
         if name == "cat" and all(v is not None and _CAT_OPTION.fullmatch(v) for v in values):
             return ({Kind.PRINTS}, stdin) if stdin else ({Kind.INSPECTS}, None)
         if name == "tee":

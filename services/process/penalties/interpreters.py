@@ -21,6 +21,7 @@ _CODE = {
     "php": re.compile(r"-r"),
     "shell": re.compile(r"-[abefhiklmnptuvxBCHP]*c"),
 }
+_ATTACHED = {"python": "-c", "perl": "-e", "ruby": "-e", "php": "-r"}  # the code may follow in the same word
 _ARGUMENT = {
     "python": {"-W", "-X"},
     "shell": {"-o", "-O", "--rcfile", "--init-file"},
@@ -64,6 +65,9 @@ def start(name: str, arguments: Sequence[str | None], stdin: str | None) -> Star
             return Start(language)  # a script file: its content is not known
         if word in ("--version", "-V", "-version", "--help"):
             return Start(language, asks=True)
+        attached = _ATTACHED.get(language)
+        if attached and word.startswith(attached) and len(word) > 2:
+            return Start(language, word[2:])
         if _CODE[language].fullmatch(word):
             return Start(language, rest[0] if rest else None)
         if language == "python" and word == "-m":

@@ -15,7 +15,7 @@ from services.process.shell.syntax import Assignment, Group, Node, Pipeline, Red
 from services.process.shell.words import DEPTH, EXPANSIONS, WORDS, Unsupported, WordReader, quote
 
 TEXT_LIMIT = 1_048_576
-SOURCE_LIMIT = 65_536
+SOURCE_LIMIT = 262_144
 
 _SEPARATORS = {
     ";", "&", "\n", ";;", ";&", ";;&",
@@ -32,7 +32,7 @@ def parse(text: str) -> Script | None:
     """The syntax of a shell text, or None when it has none. Never raises."""
     if len(text) > TEXT_LIMIT:
         return None
-    lifted = heredocs.lift(text.replace("\r\n", "\n"))
+    lifted = heredocs.lift(text.replace("\r\n", "\n").rstrip("\r"))
     if lifted is None or len(lifted[0]) > SOURCE_LIMIT:
         return None
     source, bodies = lifted

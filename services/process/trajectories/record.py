@@ -67,6 +67,10 @@ class Place:
             return next((v for v in (value.get(k) for k in ("text", "content", "output")) if isinstance(v, str)), "")
         raise self.fail(f"expected text or content parts, found {kind(value)}")
 
+    def output(self) -> str:
+        """The text of a tool's output: as ``text``, and numbers and booleans as they are written."""
+        return json.dumps(self.value) if isinstance(self.value, bool | int | float) else self.text()
+
     def arguments(self) -> Mapping[str, Any]:
         """Tool arguments: an object, or JSON text of one. Anything else is kept under ``input``, never guessed at."""
         value = self.value
@@ -80,12 +84,15 @@ class Place:
         return {} if value is None or value == "" else {"input": value}
 
     def call(self) -> ToolCall:
-        """A tool call as OpenAI writes it (``function: {name, arguments}``) or flat (``name, arguments``)."""
+        """A tool call as OpenAI writes it (``function: {name, arguments}``) or flat (``name, arguments``).
+
+        A call without a name is the policy's fault, not the record's: it is kept, as a tool that is not known.
+        """
         function = self.get("function")
         inner = function if isinstance(function.value, dict) else self
         identity = self.value.get("id")
         return ToolCall(
-            inner.get("name").name(),
+            inner.get("name").string(),
             inner.get("arguments").arguments(),
             identity if isinstance(identity, str) else None,
         )

@@ -37,6 +37,6 @@ def _step(place: Place, index: int) -> Draft:
     draft.calls = [call.call() for call in place.get("tool_calls").items()]
     observation = place.get("observation")
     if observation.value is not None:
-        draft.observe(observation.text())
+        draft.observe(observation.output())
     lapses.mark(draft)
     return draft

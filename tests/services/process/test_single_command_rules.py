@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from services.process.penalties import gamma
+from services.process.trajectories import read_trajectory
 from tests.services.process.turns import fired, judge
 
 NO_OPS = [
+    "true\r",
     "true",
     "exit",
     "exit 0",
@@ -46,6 +49,10 @@ NO_OPS = [
     "sleep \\\n 5",
 ]
 CONSTANT_OUTPUT = [
+    "echo " + "a" * 100_000,
+    "echo a{1..3}b",
+    "echo hi || true",
+    "echo hi | cat - | cat",
     "echo hi",
     "echo",
     "echo ''",
@@ -103,6 +110,7 @@ CONSTANT_OUTPUT = [
     "echo ok",
 ]
 PURE_PRINTS = [
+    "python3 -c'print(1)'",
     "python -c 'print(\"hello\")'",
     "python3 - <<'EOF'\nprint('a')\nprint('b')\nEOF",
     "python3 <<'EOF'\nprint('a')\nEOF",
@@ -132,6 +140,12 @@ PURE_PRINTS = [
 ]
 # Commands that read or change something, run what is not known, or do not parse.
 INNOCENT = [
+    "printf '%(%F)T'",
+    "> f echo hi",
+    "{ echo hi; } > f",
+    ": > f",
+    "exit 0; rm x",
+    "print('hi')",
     "",
     "  ",
     "# c",
@@ -294,6 +308,11 @@ def test_an_innocent_command_is_not_penalised(command: str) -> None:
 )
 def test_a_notebook_cell_is_judged_as_a_script(code: str, expected: list[int]) -> None:
     assert fired(("execute_ipython_cell", {"code": code})) == [(0, rule) for rule in expected]
+
+
+def test_a_call_without_a_name_and_an_odd_observation_are_data() -> None:
+    steps = [{"tool_calls": [{"arguments": {}}], "observation": 7}, {"observation": {"exit_code": 0}}]
+    assert [row.rules for row in gamma(read_trajectory(steps))] == [(), ()]
 
 
 def test_every_call_of_a_step_must_be_idle() -> None:

@@ -146,7 +146,7 @@ def test_empty_records_have_no_steps() -> None:
     ("name", "record", "pointer"),
     [
         ("steps", [{"tool_calls": "ls"}], "/0/tool_calls"),
-        ("steps", [{}, {"tool_calls": [{"name": "a"}, {"arguments": {}}]}], "/1/tool_calls/1/name"),
+        ("steps", [{}, {"tool_calls": [{"name": "a"}, {"name": 5}]}], "/1/tool_calls/1/name"),
         ("steps", [{"phase": "later"}], "/0/phase"),
         ("steps", [{"stage": 3}], "/0/stage"),
         ("steps", ["x"], "/0"),
