@@ -192,6 +192,13 @@ class TestJoinedTerms:
         (claim,) = await queue.claim("w", 2, 0)
         assert claim.priority == 7
 
+    async def test_a_raise_stays_when_the_job_comes_back(self, queue: JobQueue) -> None:
+        await queue.submit("one", jobs("a"), home="h")
+        await queue.raise_priority({"a": 7})
+        await queue.release(await queue.claim("w", 1, 0))
+        (claim,) = await queue.claim("w", 1, 0)
+        assert claim.priority == 7
+
     async def test_a_timeout_answers_only_who_did_not_want_longer(self, queue: JobQueue) -> None:
         await queue.submit("short", [job("a", 0, 1)], home="h")
         (claim,) = await queue.claim("w", 1, 0)
