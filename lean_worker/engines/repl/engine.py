@@ -24,7 +24,7 @@ from lean_worker.engines.repl.plain import is_plain
 from lean_worker.engines.repl.probes import PrinterOptions, ProbeFault
 from lean_worker.engines.repl.process import ReplConfused, ReplExited, ReplProcess
 from lean_worker.engines.repl.program import Program, split_program
-from lean_worker.engines.repl.selftest import replay_asks_the_kernel
+from lean_worker.engines.repl.selftest import Replay, try_replay
 from lean_worker.engines.repl.session import ReplayRefused, Session
 from lean_worker.sandbox import Tier
 from services.contracts.lean import CheckAnswer, CheckStatus, CheckTask, EngineIdentity, TargetFacts
@@ -50,7 +50,7 @@ class ReplEngine:
         self._printer: PrinterOptions | None = None
         self._closing: set[asyncio.Task[None]] = set()
         self._investigator = Investigator()
-        self._kernel_replay = False
+        self._replay = Replay(works=False, asks_kernel=False)
         self._lock = asyncio.Lock()
         self._log = get_logger()
 
@@ -78,7 +78,7 @@ class ReplEngine:
         async with self._lock:
             if self._launcher is None:
                 launcher = await prepare(self._settings)
-                self._kernel_replay = await self._self_test(launcher)
+                self._replay = await self._self_test(launcher)
                 self._launcher = launcher
             session = await self._ready("")
             self._printer = await self._ours(session, session.options(), "the first question")
@@ -86,7 +86,8 @@ class ReplEngine:
                 "repl_started",
                 sandbox=str(self._launcher.tier),
                 tier=self._settings.tier,
-                kernel_replay=self._kernel_replay,
+                replay_works=self._replay.works,
+                replay_asks_kernel=self._replay.asks_kernel,
                 toolchain=self._launcher.toolchain,
             )
 
@@ -130,7 +131,7 @@ class ReplEngine:
         replayed = self._settings.tier == "replay" or not is_plain(program)
         session = await self._ready(program.imports)
         expected: Expectation | None = None
-        if task.statement is not None:
+        if task.statement is not None and (self._replay.works or not replayed):
             expecting = self._investigator.expected(session, task, replayed)
             expected = await self._ours(session, expecting, "elaborating the statement")
             if expected.error is not None:
@@ -153,6 +154,8 @@ class ReplEngine:
             await self._theirs(session, session.ask(env, lambda _: ["#check Nat"]), task.timeout_s)
             status = CheckStatus.HEARTBEATS if spent else CheckStatus.DONE
             return _answer(start, status, detail=spent.data[:500] if spent else None, **common)
+        if replayed and not self._replay.works:
+            return _answer(start, CheckStatus.DONE, **common)  # no facts, so no verdict: better than one that is forged
         limit = self._settings.start_timeout_s if replayed else task.timeout_s
         facts = self._facts(session, program, task, reply.env, expected, replayed)
         return _answer(start, CheckStatus.DONE, **common, **await self._theirs(session, facts, limit))
@@ -177,7 +180,7 @@ class ReplEngine:
                 if (why := kernel_refusal(exited)) is None:
                     raise
                 return _refused(program, expected, why)
-        kernel = True if replayed and self._kernel_replay else None
+        kernel = True if replayed and self._replay.asks_kernel else None
         if expected is None:
             found = await self._investigator.theorems(session, trusted, program.body, program.imports)
             return {"theorems": tuple(facts.model_copy(update={"kernel_accepts": kernel}) for facts in found)}
@@ -218,15 +221,19 @@ class ReplEngine:
         closing.add_done_callback(self._closing.discard)
         self._log.info("repl_discarded", cause=cause, checks=session.checks)
 
-    async def _self_test(self, launcher: Launcher) -> bool:
+    async def _self_test(self, launcher: Launcher) -> Replay:
         try:
-            return await asyncio.wait_for(
-                replay_asks_the_kernel(launcher, _MOST_OUTPUT), self._settings.start_timeout_s
-            )
+            replay = await asyncio.wait_for(try_replay(launcher, _MOST_OUTPUT), self._settings.start_timeout_s)
         except asyncio.TimeoutError:  # first, for in Python 3.11 it is an OSError
             raise EngineUnavailable(f"the REPL did not answer within {self._settings.start_timeout_s:.0f} s") from None
-        except (OSError, ReplExited, ReplConfused, HeaderError) as error:
+        except (OSError, ReplExited, ReplConfused, ProbeFault, HeaderError) as error:
             raise EngineUnavailable(f"the REPL does not work: {error}") from None
+        if self._settings.tier == "replay" and not replay.works:
+            raise EngineUnavailable(
+                "this REPL loses the constants of a pickled environment, so it has no tier `replay`: use one of Lean "
+                "4.30 or later, or LEAN_REWARD_REPL_TIER=fast"
+            )
+        return replay
 
     async def _ours(self, session: Session, work: Coroutine[Any, Any, T], what: str) -> T:
         """Work of our own, without the candidate: its faults are ours. HeaderError passes."""
