@@ -41,6 +41,7 @@ def answer(worker: Worker, target: str) -> Answer:
         status = HTTPStatus.SERVICE_UNAVAILABLE if reasons else HTTPStatus.OK
         return status, _JSON, json.dumps({"status": "not ready" if reasons else "ready", "missing": reasons}).encode()
     if target == "/metrics":
+        worker.measure()
         return HTTPStatus.OK, _METRICS_TYPE, generate_latest(REGISTRY)
     return HTTPStatus.NOT_FOUND, _JSON, b'{"status":"not found"}'
 

@@ -11,7 +11,7 @@ import contextlib
 import itertools
 import random
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -31,7 +31,9 @@ from services.runtime.logging import get_logger
 
 _CLAIM_WAIT_S = 10.0
 _UNSTARTED_S = 0.25  # a job taken ahead goes back to the queue when no slot has started it by then
-_ANNOUNCE_S = 2.0
+_ANNOUNCE_S = 5.0
+_REAP_S = 1.0
+_MOST_REAP_S = 60.0
 _FLUSH_S = 2.0
 _STOP_ENGINES_S = 5.0
 
@@ -98,8 +100,8 @@ class Worker:
             for work in (
                 *(self._serve(slot) for slot in self.slots),
                 self._outbox.run(),
-                self._repeat("heartbeat", self._lease_s / 4, self._heartbeat),
-                self._repeat("reap", self._lease_s / 2, self._reap),
+                self._heartbeat(),
+                self._reap(),
                 self._announce(),
                 self._give_back_unstarted(),
                 self._watch_cancellations(),
@@ -267,16 +269,12 @@ class Worker:
                 await self._room_changed.wait()
                 self._room_changed.clear()
                 continue
-            try:
-                claims = await self._queue.claim(self.name, room, _CLAIM_WAIT_S)
-            except QUEUE_FAULTS as error:
-                self._queue_failed("claim", error)
-                await asyncio.sleep(next(waits))
+            with self._asking("claim"):
+                for claim in await self._queue.claim(self.name, room, _CLAIM_WAIT_S):
+                    self._accept(claim)
+                waits = delays(0.1, 5.0)
                 continue
-            waits = delays(0.1, 5.0)
-            self.queue_answers = True
-            for claim in claims:
-                self._accept(claim)
+            await asyncio.sleep(next(waits))
 
     async def _watch_cancellations(self) -> None:
         async for tokens in self._queue.cancellations(self.name):
@@ -284,25 +282,25 @@ class Worker:
                 self._drop(token)
 
     async def _heartbeat(self) -> None:
-        if not self._held:
-            return
-        for token in await self._queue.heartbeat(self.name, [held.claim for held in self._held.values()]):
-            metrics.CLAIMS_LOST.inc()
-            self._drop(token)
+        while True:
+            await asyncio.sleep(_spread(self._lease_s / 4))
+            if not self._held:
+                continue
+            with self._asking("heartbeat"):
+                for token in await self._queue.heartbeat(self.name, [held.claim for held in self._held.values()]):
+                    metrics.CLAIMS_LOST.inc()
+                    self._drop(token)
 
     async def _reap(self) -> None:
-        report = await self._queue.reap()
-        if report.requeued or report.crashed:
-            self._log.warning("leases_expired", requeued=report.requeued, crashed=report.crashed)
-
-    async def _repeat(self, call: str, every_s: float, work: Callable[[], Awaitable[None]]) -> None:
-        """Do `work` again and again, spread so that workers which started together do not stay in step."""
+        """Workers reap together about once a second, however many they are."""
+        every_s = _REAP_S
         while True:
-            await asyncio.sleep(every_s * random.uniform(0.75, 1.25))
-            try:
-                await work()
-            except QUEUE_FAULTS as error:
-                self._queue_failed(call, error)
+            await asyncio.sleep(_spread(every_s))
+            with self._asking("reap"):
+                report = await self._queue.reap()
+                if report.requeued or report.crashed:
+                    self._log.warning("leases_expired", requeued=report.requeued, crashed=report.crashed)
+                every_s = min(_MOST_REAP_S, _REAP_S * max(1, (await self._queue.stats()).workers))
 
     async def _give_back_unstarted(self) -> None:
         """While every slot is slow, a job taken ahead would wait here though another worker is idle: give it back."""
@@ -316,12 +314,9 @@ class Worker:
 
     async def _announce(self) -> None:
         while True:
-            self._measure()
             if any(slot.started for slot in self.slots) and not self.draining:
-                try:
+                with self._asking("announce"):
                     await self._queue.announce(self.name, self.info().model_dump_json().encode(), 3 * _ANNOUNCE_S)
-                except QUEUE_FAULTS as error:
-                    self._queue_failed("announce", error)
             with contextlib.suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(self._announce_now.wait(), _ANNOUNCE_S)
             self._announce_now.clear()
@@ -343,20 +338,32 @@ class Worker:
             restarts=sum(slot.restarts for slot in self.slots),
         )
 
-    def _measure(self) -> None:
+    def measure(self) -> None:
+        """Set the gauges that nothing else keeps up to date."""
         ready, running = sum(slot.ready for slot in self.slots), len(self._at(_Stage.RUNNING))
         for state, count in (("busy", running), ("idle", max(0, ready - running)), ("down", len(self.slots) - ready)):
             metrics.SLOTS.labels(state).set(count)
         for slot in self.slots:
             metrics.ENGINE_RSS.labels(str(slot.index)).set(slot.engine.rss_bytes)
 
-    def _queue_failed(self, call: str, error: Exception) -> None:
-        self.queue_answers = False
-        metrics.QUEUE_ERRORS.labels(call).inc()
-        self._log.warning("queue_unavailable", call=call, error=str(error))
+    @contextlib.contextmanager
+    def _asking(self, call: str) -> Iterator[None]:
+        """Swallow a fault of the queue: counted, logged, and to be tried again by whoever asks."""
+        try:
+            yield
+            self.queue_answers = True
+        except QUEUE_FAULTS as error:
+            self.queue_answers = False
+            metrics.QUEUE_ERRORS.labels(call).inc()
+            self._log.warning("queue_unavailable", call=call, error=str(error))
 
     async def _stop_engines(self) -> None:
         stops = [asyncio.create_task(slot.stop()) for slot in self.slots]
         _, late = await asyncio.wait(stops, timeout=_STOP_ENGINES_S)
         for stop in late:
             stop.cancel()
+
+
+def _spread(seconds: float) -> float:
+    """So that workers which started together do not stay in step."""
+    return seconds * random.uniform(0.75, 1.25)
