@@ -15,7 +15,7 @@ Decisions:
 - Nothing is delivered for a stale token. A job that was cancelled, or that another worker has, is not touched.
 - A subscriber hears of each key once. Only two things can repeat a delivery: the server lost its last writes (restart
   from an older state), or results are read through ``delivered`` as well.
-- State is in ``scripts/_shared.lua``; every change is one script, hence atomic. Large calls go in chunks of at most 256
+- State is in ``scripts/_shared.lua``; every change is one script, hence atomic. Large calls go in chunks of at most 128
   jobs or 4 MiB, so that nobody else waits longer than some milliseconds.
 """
 
@@ -49,7 +49,7 @@ from services.queue.streams import Fields, follow
 
 T = TypeVar("T")
 
-CHUNK_JOBS = 256
+CHUNK_JOBS = 128
 CHUNK_BYTES = 4 << 20
 _REAP_JOBS = 100
 _SCAN_RESULTS = 500
@@ -210,7 +210,7 @@ class JobQueue:
     # Workers
 
     async def claim(self, worker: str, limit: int, wait_s: float) -> list[Claim]:
-        """Lease up to ``limit`` jobs (at most 256), waiting up to ``wait_s`` seconds for the first, without polling.
+        """Lease up to ``limit`` jobs (at most 128), waiting up to ``wait_s`` seconds for the first, without polling.
 
         A job whose last worker vanished comes alone. Claim no more than can start soon: a job that was claimed cannot
         be overtaken. When the call is cancelled, what it had leased is released.

@@ -348,7 +348,7 @@ class TestLeases:
     async def test_many_expired_leases_are_reaped_in_one_call(self, make_queue: MakeQueue) -> None:
         queue = make_queue(lease_s=LEASE_S)
         await queue.submit("s", jobs(*(f"k{i}" for i in range(250))), home="h")
-        assert len(await queue.claim("w", 250, 0)) == 250
+        assert [len(await queue.claim("w", 128, 0)) for _ in range(2)] == [128, 122]
         await asyncio.sleep(LEASE_S + 0.01)
         assert await queue.reap() == ReapReport(250, 0, 0)
 
