@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import secrets
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from reward_gateway.batches.book import Batches
 from reward_gateway.batches.desk import LeanDesk
@@ -21,6 +21,8 @@ from services.queue.queue import JobQueue
 from services.runtime.auth import ApiKeys
 from services.runtime.logging import get_logger
 from services.runtime.settings import Settings, SettingsError
+
+_LOOP_PAUSE_S = 1.0
 
 
 class Gateway:
@@ -53,10 +55,8 @@ class Gateway:
         await self.desk.look()
         with contextlib.suppress(QueueUnavailable):
             await self._keeper.beat()  # before the first batch, which others could take for a dead gateway's
-        for loop in (self.desk.deliver(), self.desk.watch(), self._keeper.keep()):
-            task = asyncio.create_task(loop)
-            task.add_done_callback(_complain)
-            self._tasks.append(task)
+        loops = (self.desk.deliver, self.desk.watch, self._keeper.keep)
+        self._tasks = [asyncio.create_task(_forever(loop)) for loop in loops]
 
     async def drain(self, limit_s: float) -> None:
         """Refuse new batches, let running ones end within `limit_s`, cancel or hand over the rest, and sign off."""
@@ -101,6 +101,11 @@ class Gateway:
         )
 
 
-def _complain(task: asyncio.Task[None]) -> None:
-    if not task.cancelled() and (error := task.exception()) is not None:
-        get_logger().critical("gateway_task_died", error=repr(error))
+async def _forever(loop: Callable[[], Awaitable[None]]) -> None:
+    """Keep one of the process's loops going: without it the gateway would look alive and answer nothing."""
+    while True:
+        try:
+            await loop()
+        except Exception:
+            get_logger().exception("gateway_loop_failed", loop=loop.__qualname__)
+        await asyncio.sleep(_LOOP_PAUSE_S)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterable, Sequence
 
 from pydantic import ValidationError
+from redis.exceptions import RedisError
 
 from reward_gateway.batches.keys import verdict_key
 from reward_gateway.batches.prepare import Prepared
@@ -123,7 +124,9 @@ class LeanDesk:
         try:
             self.fleet = Fleet.parse(await self._queue.workers())
             stats = await self._queue.stats()
-        except QueueUnavailable:
+        except (QueueUnavailable, RedisError) as error:
+            if self.reachable:
+                get_logger().warning("queue_unavailable", error=str(error))
             self.reachable = False
             self.stats = None
             return

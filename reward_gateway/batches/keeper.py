@@ -25,7 +25,7 @@ class Keeper:
         self._records = records
 
     async def keep(self) -> None:
-        """Never ends by itself, whatever happens to the queue."""
+        """Ends only by cancellation."""
         looked_after = 0.0
         while True:
             try:
@@ -35,8 +35,6 @@ class Keeper:
                     await self._look_after_the_dead()
             except QueueUnavailable as error:
                 get_logger().warning("beat_failed", error=str(error))
-            except Exception:  # a fault in one batch's record must not stop the signs of life of all
-                get_logger().exception("beat_failed")
             await asyncio.sleep(_BEAT_S)
 
     async def beat(self) -> None:

@@ -80,6 +80,25 @@ async def test_a_queue_that_lost_its_memory_is_asked_again() -> None:
             assert (await request).json()["results"][0]["verdict"] == "valid"
 
 
+async def test_a_loop_of_the_process_that_fails_starts_again(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    await place.worker()
+    gateway = await place.gateway()
+    desk, failures = gateway.gateway.desk, 0
+    pass_on = desk._pass_on
+
+    def fails_once(*arguments: object) -> None:
+        nonlocal failures
+        failures += 1
+        if failures == 1:
+            raise RuntimeError("a fault of our own")
+        pass_on(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(desk, "_pass_on", fails_once)
+    answer = await gateway.score(candidates("t"))
+    assert answer.json()["results"][0]["verdict"] == "valid"
+    assert failures == 2
+
+
 async def test_too_much_in_flight_is_429_with_a_retry_that_is_honest(place: Place) -> None:
     worker = await place.worker(judge=lambda task: None)
     gateway = await place.gateway(max_batches=1)
