@@ -24,14 +24,14 @@ from services.queue.errors import QueueUnavailable
 _READY_S = 10.0
 _STOP_S = 5.0
 
-# Starts the server, says its process id, and ends it when standard input ends: that is, when the process that holds
-# the other end is gone, however it went. Ends when the server does.
+# Starts the server, says its process id, and ends it and its private folder when standard input ends: that is, when the
+# process that holds the other end is gone, however it went. Ends when the server does.
 _KEEPER = """
 "$0" "$1" </dev/null >>"$2" 2>&1 &
 server=$!
 echo "$server"
 exec 3<&0 >/dev/null 2>&1
-( read -r _ <&3; kill -TERM "$server" ) &
+( read -r _ <&3; rm -rf "$3"; kill -TERM "$server" ) &
 reader=$!
 wait "$server"
 kill "$reader"
@@ -124,6 +124,7 @@ class EmbeddedServer:
 
     def _start(self) -> None:
         assert self._private is not None
+        self._private.mkdir(mode=0o700, exist_ok=True)
         data = Path(self._dir).resolve() if self._dir is not None else self._private
         data.mkdir(parents=True, exist_ok=True)
         config, log = self._private / "server.conf", data / "server.log"
@@ -138,7 +139,7 @@ class EmbeddedServer:
             )
         )
         self._keeper = subprocess.Popen(
-            ["/bin/sh", "-c", _KEEPER, str(self._binary or _valkey_binary()), str(config), str(log)],
+            ["/bin/sh", "-c", _KEEPER, str(self._binary or _valkey_binary()), config, log, self._private],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             start_new_session=True,  # Ctrl-C is for us: we end the server when everything else has stopped.

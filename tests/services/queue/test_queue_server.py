@@ -22,7 +22,7 @@ PARENT = """
 import sys, time
 from services.queue.server import EmbeddedServer
 with EmbeddedServer() as server:
-    print(server.pid, flush=True)
+    print(server.pid, server._private, flush=True)
     time.sleep(60)
 """
 
@@ -79,10 +79,13 @@ def test_it_ends_when_its_block_does_even_if_it_is_paused(monkeypatch: pytest.Mo
 def test_it_ends_when_its_process_is_killed() -> None:
     with subprocess.Popen([sys.executable, "-c", PARENT], stdout=subprocess.PIPE) as parent:
         assert parent.stdout is not None
-        pid = int(parent.stdout.readline())
+        first, folder = parent.stdout.readline().decode().split()
+        pid = int(first)
         assert psutil.pid_exists(pid)
+        assert Path(folder).exists()
         parent.kill()
     assert gone(pid)
+    assert not Path(folder).exists()
 
 
 def test_ctrl_c_is_left_to_its_process() -> None:
