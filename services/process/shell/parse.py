@@ -20,6 +20,7 @@ SOURCE_LIMIT = 262_144
 _SEPARATORS = {
     ";", "&", "\n", ";;", ";&", ";;&",
 }  # fmt: skip
+_RESERVED = {"do", "done", "then", "fi", "else", "elif", "esac", "if", "while", "until", "for", "case", "}"}
 _ARITHMETIC = {
     "binary_expression", "unary_expression", "postfix_expression", "parenthesized_expression", "ternary_expression",
 }  # fmt: skip
@@ -146,6 +147,8 @@ class _Builder(WordReader):
                 redirects.append(redirect)
                 words += extra
             elif kind == "command_name":
+                if not (words or assignments or redirects) and self.raw(child) in _RESERVED:
+                    raise Unsupported  # the grammar takes a stray keyword for a program's name, bash does not
                 words.append(self.word(child.children[0]) if child.child_count else self.literal(self.raw(child)))
             elif kind not in ("comment", "$"):  # the dollar of $"..."
                 words.append(self.word(child))
