@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import math
 import os
 import signal
@@ -17,6 +18,7 @@ import pytest
 from reward_gateway.batches.admission import retry_after_s
 from services.contracts.health import Readiness
 from services.contracts.lean import WorkerInfo
+from services.queue import QueueStats
 from services.queue.server import EmbeddedServer
 from tests.reward_gateway.place import IDENTITY, Place, candidates, until, valid
 
@@ -64,8 +66,8 @@ async def test_the_queue_is_down(place: Place) -> None:
     assert (await gateway.client.get("/healthz")).json() == {"status": "ok"}
 
 
-async def test_a_queue_that_lost_its_memory_is_asked_again() -> None:
-    """A server of its own, flushed as by a crash without persistence; the watch sees it as a change of epoch."""
+async def test_a_queue_that_lost_its_memory_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server of its own, flushed, and then of another epoch: what a crash without persistence looks like."""
     with EmbeddedServer() as server:
         async with contextlib.AsyncExitStack() as stack:
             place = Place(server.url, "memory", stack)
@@ -76,7 +78,13 @@ async def test_a_queue_that_lost_its_memory_is_asked_again() -> None:
             await worker.queue._redis.flushall()
             worker.held.clear()
             worker.judge = valid
-            await gateway.gateway.desk.resync()
+            queue = gateway.gateway.desk._queue
+            stats = queue.stats
+
+            async def stats_after_a_restart() -> QueueStats:
+                return dataclasses.replace(await stats(), epoch="another")
+
+            monkeypatch.setattr(queue, "stats", stats_after_a_restart)
             assert (await request).json()["results"][0]["verdict"] == "valid"
 
 
