@@ -115,17 +115,17 @@ class Slot:
         await self.engine.restart(cause)
 
     async def _warm_up(self) -> None:
-        warm = []
-        for header in self._headers:
-            try:
-                await self.engine.open(header)
-                warm.append(header)
-            except HeaderError as error:  # a wrong setting, not a broken engine
-                self._log.error("header_not_warm", header=header, error=str(error))
-        self.warm_headers = tuple(warm)
         outcome = judge(_WARM_UP, await self.engine.check(_WARM_UP))
         if outcome.verdict is not Verdict.VALID:
             raise EngineUnavailable(f"the warm-up check came out {outcome.status}, {outcome.reason}: {outcome.detail}")
+        warm: list[str] = []
+        for header in reversed(self._headers):  # the first one last: an engine may hold only what it opened last
+            try:
+                await self.engine.open(header)
+                warm.insert(0, header)
+            except HeaderError as error:  # a wrong setting, not a broken engine
+                self._log.error("header_not_warm", header=header, error=str(error))
+        self.warm_headers = tuple(warm)
 
 
 def infrastructure_fault(detail: str) -> LeanOutcome:

