@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -31,10 +32,15 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A step and its actions. ``visit`` numbers the stage visits, ``stage`` is the visit's label."""
+    """A step and its actions. ``visit`` numbers the stage visits, ``stage`` is the visit's label.
+
+    ``identities`` tells for each action which command in which shell state it is: equal numbers mean that the same
+    command runs in the same working directory with the same variables. None for an action that is no shell command.
+    """
 
     step: Step
     actions: tuple[Action, ...]
+    identities: tuple[int | None, ...]
     stage: str | None
     visit: int
 
@@ -73,17 +79,45 @@ def _command(tool: str, text: str) -> Action:
     return Action(tool, script.text, behaviour_of(script), text=text)
 
 
+class _ShellState:
+    """The shell state that constant settings (``cd /x``, ``X=1``) have made so far, as one number.
+
+    Each setting has a random number and the state is their exclusive or, so that a step costs no more in a long
+    history. What a command sets itself first is left out of the state that it runs in: it is the same on every run.
+    """
+
+    def __init__(self) -> None:
+        self._numbers: dict[tuple[str, str], int] = {}
+        self._now: dict[str, int] = {}
+        self._state = 0
+        self._identities: dict[tuple[str, int], int] = {}
+
+    def run(self, action: Action) -> int | None:
+        """The identity of a run, whose settings are in force afterwards."""
+        state = self._state
+        for name, value in action.behaviour.settings:
+            state ^= self._now.get(name, 0)
+            number = self._numbers.setdefault((name, value), secrets.randbits(128))
+            self._state ^= self._now.get(name, 0) ^ number
+            self._now[name] = number
+        if not action.command:
+            return None
+        return self._identities.setdefault((action.command, state), len(self._identities))
+
+
 def turns(steps: Sequence[Step], reader: ActionReader) -> list[Turn]:
     """Steps with their actions and stage visits. A visit is a run of steps with one stage label: coming back to a
     stage is another visit. A step without a label goes on with the visit; without any label the trajectory is one
     visit.
     """
     made: list[Turn] = []
+    shell = _ShellState()
     stage: str | None = None
     visit = 0
     for step in steps:
         if step.stage is not None and step.stage != stage:
             visit += bool(made)
             stage = step.stage
-        made.append(Turn(step, reader.read(step), stage, visit))
+        actions = reader.read(step)
+        made.append(Turn(step, actions, tuple(map(shell.run, actions)), stage, visit))
     return made

@@ -30,13 +30,13 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Behaviour:
-    """``settings`` names the shell state that the command sets before it does anything else (``cwd``, ``var:X``);
+    """``settings`` is the shell state that the command sets before it does anything else (``("cwd", "/x")``);
     ``modifies`` is whether it may change the environment, or shell state in any other way; ``first_line`` is the first
     line of its constant output, where it has one.
     """
 
     kinds: frozenset[Kind]
-    settings: frozenset[str] = frozenset()
+    settings: frozenset[tuple[str, str]] = frozenset()
     modifies: bool = False
     first_line: str | None = None
 
@@ -63,13 +63,13 @@ _TEST_MODULES = {"pytest", "unittest", "nose", "nose2", "doctest", "mypy", "flak
 def behaviour_of(script: Script) -> Behaviour:
     """The behaviour of a whole command. Pure; the depth of recursion is bounded by the parser's."""
     look = _Look()
-    settings: set[str] = set()
+    settings: dict[str, str] = {}
     kinds: set[Kind] = set()
     leading = True
     for item in script.items:
         seen, _ = look.node(item, None, 0)
         if leading and seen <= {Kind.SETS, Kind.NOTHING}:
-            settings |= look.settings
+            settings.update(look.settings)
         elif Kind.SETS in seen or leading:
             leading = False
             if Kind.SETS in seen:
@@ -77,12 +77,12 @@ def behaviour_of(script: Script) -> Behaviour:
         look.settings.clear()
         kinds |= seen
     modifies = bool(kinds & {Kind.MODIFIES, Kind.SHIFTS})
-    return Behaviour(frozenset(kinds), frozenset(settings), modifies, look.first_line)
+    return Behaviour(frozenset(kinds), frozenset(settings.items()), modifies, look.first_line)
 
 
 class _Look:
     def __init__(self) -> None:
-        self.settings: set[str] = set()
+        self.settings: dict[str, str] = {}
         self.first_line: str | None = None
         self.printed = False
 
@@ -109,7 +109,7 @@ class _Look:
     def pipeline(self, node: Pipeline, depth: int) -> _Effect:
         kinds: set[Kind] = set()
         output: _Output | None = None
-        before = set(self.settings)
+        before = dict(self.settings)
         for index, stage in enumerate(node.stages):
             seen, made = self.node(stage, output, depth)
             # A constant that a program reads is its input, no longer a print of its own.
@@ -126,7 +126,7 @@ class _Look:
         kinds, _ = self.redirects(node.redirects, depth)
         for word in node.words:
             kinds |= self.word(word, depth)
-        before = set(self.settings)
+        before = dict(self.settings)
         output: _Output | None = None
         for body in node.bodies:
             seen, output = self.script(body, depth)
@@ -174,8 +174,8 @@ class _Look:
             kinds |= self.word(assignment.word, depth)
         if not node.words:
             for assignment in node.assignments:
-                self.settings.add(f"var:{assignment.name}")
-                kinds.add(Kind.SETS)
+                self.settings[f"var {assignment.name}"] = assignment.text
+                kinds.add(Kind.SETS if assignment.word.constant else Kind.SHIFTS)
             return kinds, None
         if any(assignment.name in _LOADING for assignment in node.assignments):
             kinds.add(Kind.MODIFIES)
@@ -258,7 +258,7 @@ class _Look:
         script = parse(text) if text is not None and depth < _DEPTH else None
         if script is None:
             return {Kind.MODIFIES}, None
-        before = set(self.settings)
+        before = dict(self.settings)
         kinds, output = self.script(script, depth + 1)
         self.settings = before
         return {Kind.INSPECTS if k in (Kind.SETS, Kind.SHIFTS) else k for k in kinds}, output
@@ -269,18 +269,18 @@ class _Look:
             target = words[-1] if words else None
             fixed = target is None or target.text in ("~", '"$HOME"', "$HOME") or (target.value or "").startswith("/")
             if fixed:
-                self.settings.add("cwd")
+                self.settings["cwd"] = target.text if target else "~"
             return {Kind.SETS if fixed else Kind.SHIFTS}, None
         if name in _DECLARATIONS:
-            named = [w.text.split("=", 1)[0] for w in words if not w.text.startswith("-")]
+            named = [w for w in words if not w.text.startswith("-")]
             if not named:
                 return {Kind.INSPECTS}, None
-            self.settings.update(f"var:{n}" for n in named)
-            return {Kind.SETS}, None
+            self.settings.update({"var " + w.text.split("=", 1)[0]: w.text for w in named})
+            return {Kind.SETS if all(w.constant for w in named) else Kind.SHIFTS}, None
         if name in _SETTERS:
             if not words or (name == "ulimit" and words[0].value == "-a"):
                 return {Kind.INSPECTS}, None
-            self.settings.update(f"{name}:{w.text}" for w in words)
+            self.settings[f"{name} {' '.join(w.text for w in words)}"] = ""
             return {Kind.SETS}, None
         return {Kind.SHIFTS}, None
 

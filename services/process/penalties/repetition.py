@@ -13,17 +13,18 @@ from services.process.penalties.evidence import Penalty, quoted
 
 
 def check(turns: Sequence[Turn]) -> Iterator[Penalty]:
-    command: str | None = None
+    last: int | None = None
     first = run = 0
     for turn in turns:
         flagged = False
-        for action in turn.actions:
-            if action.command is None or not action.command:
-                command, run = None, 0
-            elif action.command == command:
+        for action, identity in zip(turn.actions, turn.identities, strict=True):
+            if identity is None:
+                last, run = None, 0
+            elif identity == last:
                 run += 1
             else:
-                command, run, first = action.command, 1, turn.step.index
-            if run >= 3 and not flagged and command is not None:
+                last, run, first = identity, 1, turn.step.index
+            if run >= 3 and not flagged:
                 flagged = True
-                yield Penalty(turn.step.index, 1, f"run {run} in a row of the same command", quoted(command), first)
+                detail = f"run {run} in a row of the same command"
+                yield Penalty(turn.step.index, 1, detail, quoted(action.command or ""), first)
