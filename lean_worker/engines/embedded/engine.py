@@ -90,11 +90,13 @@ class EmbeddedEngine:
             begin = time.monotonic()
             try:
                 reply = await self._run(host, task)
+            except asyncio.CancelledError:
+                await self._stop_running(host)
+                raise
             except HeaderError as error:
                 return CheckAnswer(status=CheckStatus.DONE, elapsed_s=time.monotonic() - begin, header_error=str(error))
             except BaseException:
-                # Cancelled, or lost: whatever the process still does, the next check must not meet it.
-                await self._discard()
+                await self._discard()  # whatever the process still does, the next check must not meet it
                 raise
             answer = read_answer(reply, reply.get("elapsedMs", (time.monotonic() - begin) * 1000) / 1000)
             if answer.status in _SPOILED or reply.get("ended") or self._too_large(host):
@@ -148,6 +150,11 @@ class EmbeddedEngine:
             await host.kill()
         if self._spawning is None:
             self._spawning = asyncio.create_task(self._spawn())
+
+    async def _stop_running(self, host: HostProcess) -> None:
+        """Leave nothing of a cancelled check: what Lean stops in time spares a new process."""
+        if not await host.interrupted_within(_CANCEL_S) or self._too_large(host):
+            await self._discard()
 
     async def _load(self, host: HostProcess, imports: tuple[str, ...]) -> None:
         for _ in range(2):

@@ -29,6 +29,8 @@ class HostProcess:
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
         self._requests = 0
+        self._answering: asyncio.Task[Reply] | None = None  # outlives the cancellation of who asked
+        self.used = False  # whether it has run anything besides loading a snapshot
         self.environment: tuple[str, ...] | None = None  # imports of the loaded snapshot
 
     @classmethod
@@ -68,32 +70,35 @@ class HostProcess:
             raise
         return host
 
-    @property
-    def used(self) -> bool:
-        """Whether it has run anything besides loading a snapshot."""
-        return self._used
-
-    _used = False
-
     async def load(self, path: Path, imports: tuple[str, ...]) -> Reply:
+        """Raises `HostDied`."""
         reply = await self._ask({"op": "load", "path": str(path)})
         self.environment = imports if reply.get("status") == "loaded" else None
         return reply
 
     async def check(self, request: Reply) -> Reply:
-        """Raises `HostDied`."""
-        self._used = True
+        """Raises `HostDied`. After a cancellation `interrupted_within` comes next, or `kill`."""
+        self.used = True
         return await self._ask({"op": "check", **request})
 
-    def interrupt(self) -> None:
-        """Ask Lean to stop the running check soon, as at its time limit; its reply still comes."""
-        with contextlib.suppress(OSError, RuntimeError):
+    async def interrupted_within(self, seconds: float) -> bool:
+        """Ask Lean to stop the running check, as at its time limit; whether its reply came in time."""
+        if self._answering is None:
+            return False
+        try:
             self._write({"op": "interrupt"})
+            reply = await asyncio.wait_for(asyncio.shield(self._answering), seconds)
+        except (asyncio.TimeoutError, HostDied, OSError, RuntimeError):
+            return False
+        return reply.get("status") == "done"
 
     async def kill(self) -> None:
         with contextlib.suppress(ProcessLookupError):
             self._process.kill()
         await self._process.wait()
+        if self._answering is not None:
+            self._answering.cancel()
+            self._answering = None
 
     @property
     def rss_bytes(self) -> int:
@@ -108,7 +113,10 @@ class HostProcess:
     async def _ask(self, request: Reply) -> Reply:
         self._requests += 1
         self._write({"id": self._requests, **request})
-        return await self._read()
+        self._answering = asyncio.create_task(self._read())
+        reply = await asyncio.shield(self._answering)
+        self._answering = None
+        return reply
 
     def _write(self, request: Reply) -> None:
         assert self._process.stdin is not None

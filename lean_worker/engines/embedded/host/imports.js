@@ -40,7 +40,7 @@ function gate(published, host) {
     if (typeof real !== 'function' || isPure(name)) return real;
     return (...args) => {
       if (!sealed) return name === 'fd_read' ? readIn(host, real, args) : real(...args);
-      if (name === 'emscripten_asm_const_int') return -1;
+      if (name === 'emscripten_asm_const_int') return 0; // a null string: no such variable, no path
       if (name.startsWith('__syscall_')) return -EPERM;
       if (name.startsWith('fd_')) return EPERM;
       throw new HostTrap('refused', `refused: ${name}`);

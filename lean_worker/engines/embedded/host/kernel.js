@@ -226,17 +226,37 @@ function neededBy(terms, members) {
   return [...terms.constantsIn(roots)].filter((id) => members[0].kind !== 'induct' || !own.has(id));
 }
 
-/** Adds everything that `target` needs; returns the kernel environment that has it. Throws `Refused`. */
-function replay(objects, kernelEnvironment, terms, target, heartbeats) {
+/**
+ * Adds everything that `target` needs to the pristine environment. Throws `Refused`.
+ * `extended` is the environment to extend: of the kernel (`kernelAdd`), or of the elaborator around it (`elaboratorAdd`).
+ */
+function replay(objects, pristineKernel, terms, target, heartbeats, extended = pristineKernel, add = kernelAdd) {
   const builder = new Builder(objects, terms);
-  const pristine = (id) => findIn(objects, kernelEnvironment, builder.name(id)) !== null;
-  const groups = dependencyOrder(terms, target, pristine);
-  let environment = objects.share(kernelEnvironment);
-  for (const group of groups) {
+  const pristine = (id) => findIn(objects, pristineKernel, builder.name(id)) !== null;
+  let environment = objects.share(extended);
+  for (const group of dependencyOrder(terms, target, pristine)) {
     const declaration = group[0].kind === 'induct' ? builder.family(group) : builder.declaration(group[0]);
-    environment = add(objects, environment, declaration, heartbeats, terms.names.display(group[0].name));
+    const result = add(objects.fn, environment, heartbeats, declaration, objects.box(0)) >>> 0;
+    environment = accepted(objects, result, terms.names.display(group[0].name));
   }
   return environment;
+}
+
+const kernelAdd = (fn, environment, heartbeats, declaration, none) => fn.lean_add_decl(environment, heartbeats, declaration, none);
+const elaboratorAdd = (fn, environment, heartbeats, declaration, none) => {
+  const doCheck = 1;
+  return fn.l_Lean_Environment_addDeclCore(environment, heartbeats, declaration, none, doCheck);
+};
+
+/** Extends an elaborator's environment by the type of `target` alone, as an axiom, and what it needs: to print it. */
+function declareType(objects, environment, terms, target, heartbeats) {
+  const declaration = terms.declaration(target);
+  terms.declarations.set(target, { ...declaration, kind: 'axiom', value: null });
+  try {
+    return replay(objects, environment.kernel, terms, target, heartbeats, environment.pointer, elaboratorAdd);
+  } finally {
+    terms.declarations.set(target, declaration);
+  }
 }
 
 const EXCEPTIONS = [
@@ -247,12 +267,11 @@ const EXCEPTIONS = [
 ];
 const OUT_OF_BUDGET = new Set(['deterministic timeout']);
 
-function add(objects, environment, declaration, heartbeats, what) {
-  const none = objects.box(0);
-  const result = objects.fn.lean_add_decl(environment, heartbeats, declaration, none) >>> 0;
+/** The new environment of a successful addition (Except: 0 error, 1 ok). */
+function accepted(objects, result, what) {
   if (objects.tag(result) === 1) return objects.field(result, 0);
   const why = EXCEPTIONS[objects.tag(objects.field(result, 0))] ?? 'refused';
   throw new Refused(`(kernel) ${why}: ${what}`, OUT_OF_BUDGET.has(why));
 }
 
-module.exports = { replay, Builder, Refused };
+module.exports = { replay, declareType, Builder, Refused };

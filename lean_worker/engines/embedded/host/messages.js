@@ -33,7 +33,7 @@ function readMessages(objects, log) {
     });
     room -= Math.min(data.length, limit);
   }
-  return { messages: all.filter((m) => texts.has(m)).map((m) => texts.get(m)), truncated, errors: errors.length };
+  return { messages: all.filter((m) => texts.has(m)).map((m) => texts.get(m)), truncated };
 }
 
 /** Cut without leaving half of a surrogate pair. */

@@ -11,8 +11,9 @@ const { Frontend, STATE_ENVIRONMENT, STATE_MESSAGES } = require('./frontend.js')
 const { Environment } = require('./environment.js');
 const { readMessages } = require('./messages.js');
 const { copyLocals, elaborate, StatementError } = require('./statement.js');
-const { axiomsOf, hasPlaceholder, Pristine, PristineAxioms } = require('./facts.js');
+const { axiomsOf, COMPILER_AXIOMS, hasPlaceholder, Pristine, PristineAxioms } = require('./facts.js');
 const { typeFingerprint, meaningFingerprint } = require('./fingerprint.js');
+const { printSignature } = require('./print.js');
 const { Builder, replay, Refused } = require('./kernel.js');
 const { importsOf, HeaderError } = require('./header.js');
 
@@ -91,7 +92,7 @@ class Session {
     let found = this.statements.get(key);
     if (!found) {
       try {
-        found = elaborate(this.frontend(heartbeats), header, statement);
+        found = elaborate(this.frontend(heartbeats), header, statement, kernelBudget(heartbeats));
       } finally {
         this.resetAfterTrusted();
       }
@@ -117,13 +118,13 @@ class Session {
       messages: report.messages, truncated: report.truncated, output, hasPlaceholder: hasPlaceholder(terms),
       target: null, theorems: [],
     };
-    const judgement = new Judgement(this, terms, request.heartbeats);
-    const clean = report.errors === 0;
+    const judgement = new Judgement(this, terms, request);
+    const clean = !report.messages.some((message) => message.severity === 'error');
     if (expected) {
       answer.target = judgement.target(expected, clean);
     } else {
       const theorems = written.filter((d) => d.kind === 'theorem').slice(0, MAX_THEOREMS);
-      answer.theorems = theorems.map((d) => judgement.theorem(d, clean));
+      answer.theorems = theorems.map((d) => judgement.facts(d, clean));
     }
     answer.kernelOutOfBudget = judgement.outOfBudget;
     this.resetAfterTrusted();
@@ -137,12 +138,17 @@ class Session {
   }
 }
 
+/** `maxHeartbeats` counts thousands of allocations; the kernel's limit is a 32-bit number of allocations. */
+const kernelBudget = (heartbeats) => Math.min(heartbeats * 1000, 0xffffffff);
+
 /** Judges copied declarations in pristine memory. */
 class Judgement {
-  constructor(session, terms, heartbeats) {
+  constructor(session, terms, { heartbeats, printed }) {
     this.objects = session.objects;
     this.terms = terms;
-    this.kernelHeartbeats = Math.min(heartbeats * 1000, 0xffffffff);
+    this.printed = printed;
+    this.frontend = session.frontend(heartbeats);
+    this.kernelHeartbeats = kernelBudget(heartbeats);
     this.environment = new Environment(this.objects, session.pointers.environment);
     this.pristine = new Pristine(
       this.objects, this.environment, terms, new Builder(this.objects, terms), session.axioms);
@@ -161,11 +167,13 @@ class Judgement {
       name,
       statementMatch: matches,
       bindersMatch: matches && type.exact === expected.type.exact,
+      printedMatch: this.printed ? this.printedMatch(declaration, expected.printed) : null,
     };
   }
 
-  theorem(declaration, clean) {
-    return this.facts(declaration, clean);
+  printedMatch({ name }, expected) {
+    const printed = printSignature(this.frontend, this.environment, this.terms, name, this.kernelHeartbeats);
+    return printed === null || expected === null ? null : printed === expected;
   }
 
   sameHelpers(helpers) {
@@ -184,6 +192,9 @@ class Judgement {
       kernelAccepts: null, kernelDetail: null,
     };
     if (!askKernel || declaration.kind !== 'theorem') return facts;
+    if (axioms.foreign.some((axiom) => COMPILER_AXIOMS.has(axiom))) {
+      return { ...facts, kernelDetail: 'it rests on compiled evaluation, which the kernel cannot repeat' };
+    }
     try {
       replay(this.objects, this.environment.kernel, this.terms, declaration.name, this.kernelHeartbeats);
       return { ...facts, kernelAccepts: true };

@@ -9,6 +9,7 @@ const { Environment } = require('./environment.js');
 const { Reader } = require('./read.js');
 const { Terms } = require('./terms.js');
 const { readMessages } = require('./messages.js');
+const { printSignature } = require('./print.js');
 const { typeFingerprint, meaningFingerprint } = require('./fingerprint.js');
 
 /** The header or the statement does not elaborate: the caller's fault, never the candidate's. */
@@ -20,10 +21,10 @@ class StatementError extends Error {
 }
 
 /**
- * @returns {{name: string[], key: string, type: {loose: string, exact: string}, helpers: [string, string][]}}
+ * @returns {{name: string[], type: {loose: string, exact: string}, printed: string | null, helpers: [string, string][]}}
  *   `helpers`: key and meaning of each constant of the preamble that the statement's type reaches.
  */
-function elaborate(frontend, header, statement) {
+function elaborate(frontend, header, statement, kernelHeartbeats) {
   const o = frontend.objects;
   const before = preamble(frontend, header);
   const text = `${statement}\n:= by sorry\n`;
@@ -41,8 +42,8 @@ function elaborate(frontend, header, statement) {
   const [target] = targets;
   return {
     name: terms.names.components(target.name),
-    key: terms.names.key(target.name),
     type: typeFingerprint(terms, target),
+    printed: printSignature(frontend, new Environment(o, frontend.environment), terms, target.name, kernelHeartbeats),
     helpers: reachable(terms, target.type).map((d) => [terms.names.key(d.name), meaningFingerprint(terms, d)]),
   };
 }

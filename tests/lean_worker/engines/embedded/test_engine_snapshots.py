@@ -1,0 +1,87 @@
+"""Snapshots are shared, atomic, checked, and built again when damaged."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from pathlib import Path
+
+import pytest
+
+from lean_worker.engines.base import HeaderError
+from lean_worker.engines.embedded.engine import EmbeddedEngine
+from lean_worker.engines.embedded.layout import Installation
+from lean_worker.engines.embedded.snapshots import ensure_snapshot, require_modules, snapshot_path
+from services.contracts.lean import CheckTask
+
+pytestmark = [pytest.mark.lean, pytest.mark.slow]
+
+HONEST = "theorem t (a b : Nat) : a + b = b + a := by omega"
+INIT = ("Init",)
+
+
+@pytest.fixture
+def fresh(installation: Installation, tmp_path: Path) -> Installation:
+    """The installed Lean with an empty folder of snapshots."""
+    for path in (installation.wasm, installation.js, installation.manifest):
+        (tmp_path / path.name).symlink_to(path)
+    fresh = Installation(tmp_path)
+    # Emscripten's view of a folder does not follow links, so what `Init` needs is copied.
+    shutil.copytree(installation.library / "Init", fresh.library / "Init")
+    shutil.copy(installation.library / "Init.olean", fresh.library)
+    return fresh
+
+
+async def test_two_engines_at_once_build_one_snapshot_and_check_alike(fresh: Installation) -> None:
+    engines = [EmbeddedEngine(fresh), EmbeddedEngine(fresh)]
+    try:
+        await asyncio.gather(*(engine.start() for engine in engines))
+        answers = await asyncio.gather(*(engine.check(CheckTask(code=HONEST)) for engine in engines))
+        assert all(answer.theorems[0].kernel_accepts for answer in answers)
+        assert [path.suffix for path in sorted(fresh.snapshots.iterdir())] == [".img", ".lock"]
+    finally:
+        await asyncio.gather(*(engine.stop() for engine in engines))
+
+
+@pytest.mark.parametrize("damage", ["truncated", "flipped", "empty", "description"])
+async def test_a_damaged_snapshot_is_built_again(fresh: Installation, damage: str) -> None:
+    path = await ensure_snapshot(fresh, INIT)
+    whole = path.stat().st_size
+    with path.open("r+b") as file:
+        if damage == "truncated":
+            file.truncate(whole // 2)
+        elif damage == "empty":
+            file.truncate(0)
+        else:
+            file.seek(40 if damage == "description" else whole - 12_345)
+            old = file.read(1)
+            file.seek(-1, 1)
+            file.write(bytes([old[0] ^ 0xFF]))
+    engine = EmbeddedEngine(fresh)
+    try:
+        await engine.start()
+        assert path.stat().st_size == whole
+        assert (await engine.check(CheckTask(code=HONEST))).theorems[0].kernel_accepts
+    finally:
+        await engine.stop()
+
+
+async def test_leftovers_of_a_killed_builder_are_removed(fresh: Installation) -> None:
+    path = snapshot_path(fresh, INIT)
+    path.parent.mkdir()
+    leftover = path.parent / f"{path.name}.1.tmp"
+    leftover.write_bytes(b"half")
+    assert await ensure_snapshot(fresh, INIT) == path
+    assert not leftover.exists()
+
+
+def test_the_name_covers_the_imports_and_their_order(installation: Installation) -> None:
+    names = {snapshot_path(installation, imports) for imports in (INIT, ("Init", "Std"), ("Init", "Std", "Lean"))}
+    names.add(snapshot_path(installation, ("Init", "Lean", "Std")))
+    assert len(names) == 4
+
+
+@pytest.mark.parametrize("module", ["../../etc/passwd", "Init/Prelude", "", "Init..Prelude", "init", "Lean\0"])
+def test_only_modules_of_the_package_can_be_imported(installation: Installation, module: str) -> None:
+    with pytest.raises(HeaderError, match="unknown import"):
+        require_modules(installation, ("Init", module))
