@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from services.process.penalties import literal_script
@@ -105,19 +105,31 @@ class _ShellState:
         return self._identities.setdefault((action.command, state), len(self._identities))
 
 
-def turns(steps: Sequence[Step], reader: ActionReader) -> list[Turn]:
-    """Steps with their actions and stage visits. A visit is a run of steps with one stage label: coming back to a
-    stage is another visit. A step without a label goes on with the visit; without any label the trajectory is one
-    visit.
+Place = tuple[str, int]
+"""A stage and the index of the visit to it."""
+
+
+def turns(steps: Sequence[Step], reader: ActionReader, places: Sequence[Place] | None = None) -> list[Turn]:
+    """Steps with their actions and stage visits.
+
+    ``places`` are the visits of a segmentation, one for each step. Without them a visit is a run of steps with one
+    stage label: coming back to a stage is another visit, a step without a label goes on with the visit, and without
+    any label the trajectory is one visit.
     """
     made: list[Turn] = []
     shell = _ShellState()
-    stage: str | None = None
-    visit = 0
-    for step in steps:
-        if step.stage is not None and step.stage != stage:
-            visit += bool(made)
-            stage = step.stage
+    for step, (stage, visit) in zip(steps, _labelled(steps) if places is None else places, strict=True):
         actions = reader.read(step)
         made.append(Turn(step, actions, tuple(map(shell.run, actions)), stage, visit))
     return made
+
+
+def _labelled(steps: Sequence[Step]) -> Iterator[tuple[str | None, int]]:
+    """The stage and the visit of each step by its own label."""
+    stage: str | None = None
+    visit = 0
+    for index, step in enumerate(steps):
+        if step.stage is not None and step.stage != stage:
+            visit += index > 0
+            stage = step.stage
+        yield stage, visit

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from services.process.penalties import constant_output, no_action, no_op, no_progress, pure_print, repetition
-from services.process.penalties.actions import ActionReader, turns
+from services.process.penalties.actions import ActionReader, Place, turns
 from services.process.penalties.evidence import Penalty
 from services.process.trajectories import Phase, Step
 
@@ -28,11 +28,14 @@ class StepGamma:
         return tuple(penalty.rule for penalty in self.penalties)
 
 
-def gamma(steps: Sequence[Step], reader: ActionReader | None = None) -> list[StepGamma]:
+def gamma(
+    steps: Sequence[Step], reader: ActionReader | None = None, places: Sequence[Place] | None = None
+) -> list[StepGamma]:
     """One row a step. Time is linear in the steps. Planning steps are never penalised and are no earlier runs: their
-    reward is alpha alone. ``reader`` may be shared by the trajectories of a batch, which often run the same commands.
+    reward is alpha alone. ``reader`` may be shared by the trajectories of a batch, which often run the same commands;
+    ``places`` gives each step's stage visit where a segmentation decided it.
     """
-    made = turns(steps, reader or ActionReader())
+    made = turns(steps, reader or ActionReader(), places)
     executed = [turn for turn in made if turn.step.phase is Phase.EXEC]
     found: dict[int, list[Penalty]] = {}
     for check in RULES:

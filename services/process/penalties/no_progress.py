@@ -14,11 +14,11 @@ from services.process.penalties.evidence import Penalty, quoted
 
 
 def check(turns: Sequence[Turn]) -> Iterator[Penalty]:
-    visit = -1
+    visit: tuple[str | None, int] | None = None
     runs: dict[int, int] = {}  # what ran since the environment may last have changed -> the step of its last run
     for turn in turns:
-        if turn.visit != visit:
-            visit = turn.visit
+        if (turn.stage, turn.visit) != visit:
+            visit = (turn.stage, turn.visit)
             runs.clear()
         flagged = False
         for action, identity in zip(turn.actions, turn.identities, strict=True):

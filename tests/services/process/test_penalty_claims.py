@@ -11,7 +11,7 @@ from services.process.penalties.actions import ActionReader, turns
 from services.process.penalties.claims import claimed_steps
 from services.process.trajectories import read_trajectory
 
-Run = tuple[claims.Action, int]
+Run = tuple[claims.Action, object]
 
 CALLS = st.sampled_from([
     ("Bash", {"command": "ls"}), ("Bash", {"command": "cat a"}), ("Bash", {"command": "make"}),
@@ -35,7 +35,7 @@ def consecutive(history: list[Run], action: claims.Action) -> bool:
     return action.is_shell and len(last) == 2 and all(run.is_shell and run.text == action.text for run in last)
 
 
-def no_progress(history: list[Run], visit: int, action: claims.Action) -> bool:
+def no_progress(history: list[Run], visit: object, action: claims.Action) -> bool:
     if not action.is_shell:
         return False
     for run, its_visit in reversed(history):
@@ -46,7 +46,7 @@ def no_progress(history: list[Run], visit: int, action: claims.Action) -> bool:
     return False
 
 
-def rules_of(history: list[Run], step: claims.Step, visit: int) -> list[int]:
+def rules_of(history: list[Run], step: claims.Step, visit: object) -> list[int]:
     fired: set[int] = set()
     for action in step.actions:
         fired |= {1} if consecutive(history, action) else set()
@@ -76,5 +76,8 @@ def test_gamma_is_what_the_lean_definitions_say(record: list[dict[str, object]])
     steps = read_trajectory(record, "steps")
     judged = turns(steps, ActionReader())
     history: list[Run] = []
-    expected = [rules_of(history, step, turn.visit) for step, turn in zip(claimed_steps(judged), judged, strict=True)]
+    expected = [
+        rules_of(history, step, (turn.stage, turn.visit))
+        for step, turn in zip(claimed_steps(judged), judged, strict=True)
+    ]
     assert [list(row.rules) for row in gamma(steps)] == expected
