@@ -80,6 +80,7 @@ def test_which_code_counts(response: str, expected: Extraction) -> None:
         (f"<think>\n```lean\n{PROOF}```", None),
         (f"```lean\n{PROOF}```\n<think>```lean\n{OTHER}```", PROOF),
         (f"opened in the prompt ```lean\n{OTHER}```</think>```lean\n{PROOF}```", PROOF),
+        (f"opened in the prompt ```lean\n{PROOF}```</think>I give up.", None),
         (f"<think>a</think>```lean\n{PROOF}```<think>```lean\n{OTHER}```</think> Done.", PROOF),
         (f"<Thinking>```lean\n{OTHER}```</thinking>\n{PROOF}", f"\n{PROOF}"),
         (f"<think>an open fence ```lean\n</think>\n{PROOF}", f"\n{PROOF}"),
