@@ -1,14 +1,20 @@
-"""`POST /v1/evaluate` and `GET /v1/evaluator/quality`: the learned evaluator."""
+"""The learned evaluator: `POST /v1/evaluate`, `GET /readyz` of its service, `GET /v1/evaluator/quality`.
+
+A streamed answer (`application/x-ndjson`) has one `Prediction` line for each program and, where the request says `scores`,
+a `GateScore` line before it for each program that goes on to the feedback model. A stream that ends without a line for
+every program was cut off.
+"""
 
 from __future__ import annotations
 
 from enum import Enum
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
 from services.contracts.base import MAX_CANDIDATES, MAX_DEADLINE_S, Boolean, Integer, Name, Number, Wire
 from services.contracts.outcomes import Reason, Verdict
+from services.contracts.problems import Missing
 
 
 class EvaluationMethod(str, Enum):
@@ -43,6 +49,18 @@ class EvaluateRequest(Wire):
     priority: Annotated[Integer, Field(ge=-100, le=100)] = 0
     deadline_s: Annotated[Number, Field(gt=0, le=MAX_DEADLINE_S)] | None = None
     trace: Boolean = Field(default=False, description="Also deliver the annotated program.")
+    scores: Boolean = Field(
+        default=False, description="Also a `GateScore` line as soon as a program has passed the gate."
+    )
+
+
+class GateScore(Wire):
+    """News of a program that passed the gate and waits for the feedback model; its `Prediction` line follows."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"id": "c1", "gate": 0.93}]})
+
+    id: str
+    gate: float = Field(ge=0, le=1)
 
 
 class Prediction(Wire):
@@ -73,6 +91,38 @@ class Prediction(Wire):
     trace: str | None = None
     detail: str | None = None
     elapsed_s: float | None = Field(default=None, ge=0, description="From receipt to this prediction, seconds.")
+
+
+class ModelDeclaration(Wire):
+    """One of the evaluator's models. `toolchain`: the Lean that it was trained to predict, if it says so."""
+
+    name: str
+    toolchain: str | None = None
+    demonstration: bool = Field(default=False, description="A toy that shows how things work, not an evaluator.")
+
+
+class EvaluatorReadiness(Wire):
+    """`GET /readyz` of an evaluator: 200 when it can predict now, else 503 and what is missing."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "status": "ready",
+                    "missing": [],
+                    "method": "cascade",
+                    "gate": {"name": "linear-demo", "toolchain": "4.28.0-pre", "demonstration": True},
+                    "feedback": {"name": "linear-demo", "toolchain": "4.28.0-pre", "demonstration": True},
+                }
+            ]
+        }
+    )
+
+    status: Literal["ready", "not_ready"]
+    missing: tuple[Missing, ...] = ()
+    method: EvaluationMethod
+    gate: ModelDeclaration
+    feedback: ModelDeclaration | None = Field(default=None, description="Null where the gate decides alone.")
 
 
 class Interval(Wire):

@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import ConfigDict, Field
 
 from services.contracts.base import Wire
+from services.contracts.evaluator import EvaluationMethod, ModelDeclaration
 from services.contracts.lean import EngineIdentity
 from services.contracts.problems import Missing
 
@@ -26,6 +27,15 @@ class LeanReadiness(Wire):
     identities: tuple[EngineIdentity, ...] = Field(
         description="Which Lean they run; verdicts of one are not reused for another."
     )
+
+
+class EvaluatorState(Wire):
+    """What the gateway knows of its evaluators."""
+
+    configured: int = Field(description="URLs in the settings.")
+    ready: int = Field(description="Of these, able to predict now.")
+    method: EvaluationMethod | None = None
+    models: tuple[ModelDeclaration, ...] = Field(default=(), description="What their predictions come from.")
 
 
 class Readiness(Wire):
@@ -55,3 +65,4 @@ class Readiness(Wire):
     missing: tuple[Missing, ...] = ()
     warnings: tuple[str, ...] = Field(default=(), description="What works but deserves a look.")
     lean: LeanReadiness | None = Field(default=None, description="Null when the queue cannot be reached.")
+    evaluator: EvaluatorState | None = Field(default=None, description="Null where none is configured.")

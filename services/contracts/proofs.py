@@ -34,8 +34,9 @@ class Mode(str, Enum):
 class CutoffPolicy(str, Enum):
     """The event that ends a batch, if the deadline and "everything is decided" do not come first.
 
-    `evaluator_done`: every prediction is in (in mode `lean` it means `all`). `all`: Lean has finished everything.
-    `deadline`: only the deadline.
+    `evaluator_done`: every prediction is in, and Lean has finished what the evaluator failed on (in mode `lean` it means
+    `all`). `all`: Lean has finished everything, and the evaluator what Lean left open. `deadline`: only the deadline. None
+    waits for it when nothing can change any more.
     """
 
     EVALUATOR_DONE = "evaluator_done"
@@ -132,6 +133,10 @@ class ScoreOptions(Wire):
         default=False, description="Add the header to code that has no imports instead of rejecting it."
     )
     allow: tuple[Allowance, ...] = ()
+    problems: Name | None = Field(
+        default=None,
+        description="Where the problems come from, such as a data set: the evaluator's quality is kept apart by it.",
+    )
     rewards: RewardMap = RewardMap()
     include: tuple[Inclusion, ...] = ()
 
@@ -214,6 +219,7 @@ class ScoreStats(Wire):
     prechecked: int = Field(description="Decided by the precheck.")
     cached: int = Field(description="Answered by the verdict cache.")
     duplicates: int = Field(description="Joined to an identical candidate of the same batch.")
+    predicted: int = Field(default=0, description="Candidates with a prediction of the evaluator by the cutoff.")
     lean_share: float = Field(ge=0, le=1, description="The part of all candidates that Lean decided by the cutoff.")
     elapsed_s: float
 
@@ -277,6 +283,7 @@ class ScoreResponse(Wire):
                         "prechecked": 1,
                         "cached": 0,
                         "duplicates": 0,
+                        "predicted": 0,
                         "lean_share": 0.5,
                         "elapsed_s": 0.2,
                     },
