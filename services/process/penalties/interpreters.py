@@ -21,6 +21,7 @@ _CODE = {
     "php": re.compile(r"-r"),
     "shell": re.compile(r"-[abefhiklmnptuvxBCHP]*c"),
 }
+_VERSION_V = {"javascript", "ruby", "perl", "php"}  # elsewhere -v means verbose
 _ATTACHED = {"python": "-c", "perl": "-e", "ruby": "-e", "php": "-r"}  # the code may follow in the same word
 _ARGUMENT = {
     "python": {"-W", "-X"},
@@ -63,7 +64,7 @@ def start(name: str, arguments: Sequence[str | None], stdin: str | None) -> Star
             return Start(language, stdin)
         if not word.startswith("-"):
             return Start(language)  # a script file: its content is not known
-        if word in ("--version", "-V", "-version", "--help"):
+        if word in ("--version", "-V", "-version", "--help") or (word == "-v" and language in _VERSION_V):
             return Start(language, asks=True)
         attached = _ATTACHED.get(language)
         if attached and word.startswith(attached) and len(word) > 2:

@@ -95,6 +95,8 @@ def _long(arguments: Arguments, *names: str) -> bool:
 
 def _subcommand(name: str, arguments: Arguments) -> bool:
     operands = _operands(arguments)
+    if name == "make" and (_short(arguments, "nq") or _long(arguments, "--dry-run", "--just-print", "--question")):
+        return True
     if not operands:
         return bool(arguments) and all(a in _ASKS for a in arguments)
     if name == "npm" and len(operands) > 1 and operands[0] in ("run", "run-script"):

@@ -17,9 +17,8 @@ from services.process.shell.words import DEPTH, EXPANSIONS, WORDS, Unsupported, 
 TEXT_LIMIT = 1_048_576
 SOURCE_LIMIT = 262_144
 
-_SEPARATORS = {
-    ";", "&", "\n", ";;", ";&", ";;&",
-}  # fmt: skip
+_TERMINATORS = {";;", ";&", ";;&"}
+_SEPARATORS = {";", "&", "\n"} | _TERMINATORS
 _RESERVED = {"do", "done", "then", "fi", "else", "elif", "esac", "if", "while", "until", "for", "case", "}"}
 _ARITHMETIC = {
     "binary_expression", "unary_expression", "postfix_expression", "parenthesized_expression", "ternary_expression",
@@ -39,7 +38,8 @@ def parse(text: str) -> Script | None:
     source, bodies = lifted
     data = encode(source)
     root = parse_tree("bash", data)
-    if root is None:
+    # A case's terminator outside of a case is no shell, though the grammar lets it pass.
+    if root is None or any(child.type in _TERMINATORS for child in root.children):
         return None
     try:
         return _Builder(data, bodies).script(root.children)

@@ -10,6 +10,8 @@ from tests.services.process.turns import Turn, fired, judge, record
 
 # A command, and a call after which running it again shows nothing new.
 NOTHING_CHANGED: list[tuple[str, Turn]] = [
+    ("ls", "node -v; make -n"),
+    ("ls", "x=1 grep a b"),
     ("ls", "cat a"),
     ("ls", "pwd"),
     ("ls", ("Read", {"file_path": "a"})),

@@ -80,6 +80,8 @@ def test_a_heredoc_may_share_its_line_with_more_commands() -> None:
     assert normal("a && cat <<E | python3\nprint(1)\nE") == "a && cat <<'print(1)\n' | python3"
 
 
-@pytest.mark.parametrize("text", ["))((", 'echo "open', "echo 'open", "cat <<EOF\nno end", "if true", "a &&", "$("])
+@pytest.mark.parametrize(
+    "text", ["))((", 'echo "open', "echo 'open", "cat <<EOF\nno end", "if true", "a &&", "$(", "ls;;", "done", "a; fi"]
+)
 def test_text_that_is_no_shell_has_no_syntax(text: str) -> None:
     assert parse(text) is None
