@@ -1,8 +1,8 @@
 """The learned evaluator: `POST /v1/evaluate`, `GET /readyz` of its service, `GET /v1/evaluator/quality`.
 
-A streamed answer (`application/x-ndjson`) has one `Prediction` line for each program and, where the request says `scores`,
-a `GateScore` line before it for each program that goes on to the feedback model. A stream that ends without a line for
-every program was cut off.
+A streamed answer (`application/x-ndjson`) has one `Prediction` line for each program and, where the request says
+`scores`, a line of the same shape before it (`unknown`, `not_decided`) for each program that has passed the gate and waits
+for the feedback model. A stream that ends without a verdict or a fault for every program was cut off.
 """
 
 from __future__ import annotations
@@ -50,17 +50,10 @@ class EvaluateRequest(Wire):
     deadline_s: Annotated[Number, Field(gt=0, le=MAX_DEADLINE_S)] | None = None
     trace: Boolean = Field(default=False, description="Also deliver the annotated program.")
     scores: Boolean = Field(
-        default=False, description="Also a `GateScore` line as soon as a program has passed the gate."
+        default=False,
+        description="Also send a line when a program has passed the gate: `unknown`, `not_decided`, with its `gate`. "
+        "The line with its verdict follows.",
     )
-
-
-class GateScore(Wire):
-    """News of a program that passed the gate and waits for the feedback model; its `Prediction` line follows."""
-
-    model_config = ConfigDict(json_schema_extra={"examples": [{"id": "c1", "gate": 0.93}]})
-
-    id: str
-    gate: float = Field(ge=0, le=1)
 
 
 class Prediction(Wire):
@@ -91,38 +84,6 @@ class Prediction(Wire):
     trace: str | None = None
     detail: str | None = None
     elapsed_s: float | None = Field(default=None, ge=0, description="From receipt to this prediction, seconds.")
-
-
-class ModelDeclaration(Wire):
-    """One of the evaluator's models. `toolchain`: the Lean that it was trained to predict, if it says so."""
-
-    name: str
-    toolchain: str | None = None
-    demonstration: bool = Field(default=False, description="A toy that shows how things work, not an evaluator.")
-
-
-class EvaluatorReadiness(Wire):
-    """`GET /readyz` of an evaluator: 200 when it can predict now, else 503 and what is missing."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "status": "ready",
-                    "missing": [],
-                    "method": "cascade",
-                    "gate": {"name": "linear-demo", "toolchain": "4.28.0-pre", "demonstration": True},
-                    "feedback": {"name": "linear-demo", "toolchain": "4.28.0-pre", "demonstration": True},
-                }
-            ]
-        }
-    )
-
-    status: Literal["ready", "not_ready"]
-    missing: tuple[Missing, ...] = ()
-    method: EvaluationMethod
-    gate: ModelDeclaration
-    feedback: ModelDeclaration | None = Field(default=None, description="Null where the gate decides alone.")
 
 
 class Interval(Wire):
@@ -196,3 +157,24 @@ class EvaluatorQuality(Wire):
     windows: tuple[QualityWindow, ...]
     guard: GuardMode
     distrusted: bool = Field(description="The guard holds that unfinished positives are not to be believed.")
+
+
+class EvaluatorModel(Wire):
+    """A model that predicts, and the Lean that it was trained to predict, where it says so."""
+
+    name: str
+    toolchain: str | None = None
+    demonstration: bool = Field(default=False, description="It shows how things work; its predictions mean nothing.")
+
+
+class EvaluatorReadiness(Wire):
+    """`GET /readyz` of the evaluator: whether it can predict now (200) or not (503), and with what."""
+
+    status: Literal["ready", "not_ready"]
+    missing: tuple[Missing, ...] = ()
+    warnings: tuple[str, ...] = Field(default=(), description="What works but deserves a look.")
+    gate: EvaluatorModel
+    feedback: EvaluatorModel
+    pairs: int = Field(ge=0, description="Pairs of a gate and a feedback model that this evaluator owns.")
+    ready: int = Field(ge=0, description="Of these, with both engines up.")
+    in_flight: int = Field(ge=0, description="Programs that it has and has not answered.")

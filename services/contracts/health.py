@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import ConfigDict, Field
 
 from services.contracts.base import Wire
-from services.contracts.evaluator import EvaluationMethod, ModelDeclaration
+from services.contracts.evaluator import EvaluatorModel
 from services.contracts.lean import EngineIdentity
 from services.contracts.problems import Missing
 
@@ -34,8 +34,7 @@ class EvaluatorState(Wire):
 
     configured: int = Field(description="URLs in the settings.")
     ready: int = Field(description="Of these, able to predict now.")
-    method: EvaluationMethod | None = None
-    models: tuple[ModelDeclaration, ...] = Field(default=(), description="What their predictions come from.")
+    models: tuple[EvaluatorModel, ...] = Field(default=(), description="What their predictions come from.")
 
 
 class Readiness(Wire):

@@ -34,9 +34,9 @@ class Mode(str, Enum):
 class CutoffPolicy(str, Enum):
     """The event that ends a batch, if the deadline and "everything is decided" do not come first.
 
-    `evaluator_done`: every prediction is in, and Lean has finished what the evaluator failed on (in mode `lean` it means
-    `all`). `all`: Lean has finished everything, and the evaluator what Lean left open. `deadline`: only the deadline. None
-    waits for it when nothing can change any more.
+    `evaluator_done`: every prediction is in, and Lean has finished what the evaluator failed on (in mode `lean` it
+    means `all`). `all`: Lean has finished everything, and the evaluator what Lean left open. `deadline`: only the
+    deadline. Whatever the policy, a batch ends when nothing can change any more.
     """
 
     EVALUATOR_DONE = "evaluator_done"
