@@ -12,13 +12,27 @@ inductive Link
   /-- `echo`, `printf` or a print-only `cat` of constants, neither redirected nor piped into another program. -/
   | constantPrint
   | other
-  deriving DecidableEq
+
+def Link.isNoop : Link → Bool
+  | noop => true
+  | _ => false
+
+def Link.isPrint : Link → Bool
+  | constantPrint => true
+  | _ => false
+
+def Link.isOther : Link → Bool
+  | other => true
+  | _ => false
 
 /-- One top-level statement of a script. -/
 inductive Statement
   | literalPrint
   | other
-  deriving DecidableEq
+
+def Statement.isPrint : Statement → Bool
+  | literalPrint => true
+  | other => false
 
 /-- One tool call. -/
 structure Action where
@@ -49,7 +63,7 @@ structure Run where
   action : Action
   visit : Visit
 
-def Run.repeats (run : Run) (action : Action) : Bool := run.action.isShell && decide (run.action.text = action.text)
+def Run.repeats (run : Run) (action : Action) : Bool := run.action.isShell && Nat.beq run.action.text action.text
 
 /-- Rule 1: the third or a later back-to-back run of one shell command. -/
 def consecutiveRepetition (history : List Run) (action : Action) : Bool :=
@@ -60,16 +74,15 @@ def consecutiveRepetition (history : List Run) (action : Action) : Bool :=
 
 /-- Rule 2: nothing but no-operations. -/
 def isNoOperation (action : Action) : Bool :=
-  action.isShell && !action.chain.isEmpty && action.chain.all fun link => decide (link = .noop)
+  action.isShell && !action.chain.isEmpty && action.chain.all Link.isNoop
 
 /-- Rule 3: constant prints, at least one, and otherwise no-operations. -/
 def isConstantOutput (action : Action) : Bool :=
-  action.isShell && action.chain.any (fun link => decide (link = .constantPrint)) &&
-    action.chain.all fun link => !decide (link = .other)
+  action.isShell && action.chain.any Link.isPrint && !action.chain.any Link.isOther
 
 /-- Rule 4: a script that only prints literals. -/
 def isPurePrint (action : Action) : Bool :=
-  !action.script.isEmpty && action.script.all fun statement => decide (statement = .literalPrint)
+  !action.script.isEmpty && action.script.all Statement.isPrint
 
 /-- Rules 2 to 4 fire on a step when they hold of everything that it does. -/
 def wholeStep (rule : Action → Bool) (step : Step) : Bool := !step.actions.isEmpty && step.actions.all rule
@@ -77,30 +90,42 @@ def wholeStep (rule : Action → Bool) (step : Step) : Bool := !step.actions.isE
 /-- Rule 5: a step without an action that is neither final nor the harness's own. -/
 def isIdle (step : Step) : Bool := step.actions.isEmpty && !step.isFinal && !step.excused
 
+def sameVisit (a b : Visit) : Bool := Nat.beq a.1 b.1 && Nat.beq a.2 b.2
+
+/-- Whether a run of the command is in the part of the history, latest first, in which this visit modified nothing. -/
+def ranSince (visit : Visit) (action : Action) : List Run → Bool
+  | [] => false
+  | run :: earlier =>
+    !run.action.modifies && sameVisit run.visit visit && (run.repeats action || ranSince visit action earlier)
+
 /-- Rule 6: the same shell command ran before in this stage visit, and nothing from that run on modifies anything. -/
 def noProgress (history : List Run) (visit : Visit) (action : Action) : Bool :=
-  action.isShell &&
-    (history.takeWhile fun run => !run.action.modifies && decide (run.visit = visit)).any fun run => run.repeats action
+  action.isShell && ranSince visit action history
 
 /-- Whether a rule about the history fires at one of the actions, taken in order. -/
 def anyAction (rule : List Run → Action → Bool) (visit : Visit) (history : List Run) : List Action → Bool
   | [] => false
   | action :: rest => rule history action || anyAction rule visit (⟨action, visit⟩ :: history) rest
 
-/-- The history after a step. -/
-def Step.extend (step : Step) (history : List Run) : List Run :=
-  (step.actions.map fun action => ⟨action, step.visit⟩).reverse ++ history
+/-- The history after the actions of a step. -/
+def extend (visit : Visit) (history : List Run) : List Action → List Run
+  | [] => history
+  | action :: rest => extend visit (⟨action, visit⟩ :: history) rest
+
+def whenever (fires : Bool) (rule : Nat) (rest : List Nat) : List Nat := bif fires then rule :: rest else rest
 
 /-- The rules that fire on a step, in increasing order. -/
 def rulesOf (history : List Run) (step : Step) : List Nat :=
-  (if anyAction consecutiveRepetition step.visit history step.actions then [1] else []) ++
-    (if wholeStep isNoOperation step then [2] else []) ++ (if wholeStep isConstantOutput step then [3] else []) ++
-    (if wholeStep isPurePrint step then [4] else []) ++ (if isIdle step then [5] else []) ++
-    (if anyAction (fun before => noProgress before step.visit) step.visit history step.actions then [6] else [])
+  whenever (anyAction consecutiveRepetition step.visit history step.actions) 1 <|
+  whenever (wholeStep isNoOperation step) 2 <|
+  whenever (wholeStep isConstantOutput step) 3 <|
+  whenever (wholeStep isPurePrint step) 4 <|
+  whenever (isIdle step) 5 <|
+  whenever (anyAction (fun before => noProgress before step.visit) step.visit history step.actions) 6 []
 
 def penaltiesFrom (history : List Run) : List Step → List (List Nat)
   | [] => []
-  | step :: rest => rulesOf history step :: penaltiesFrom (step.extend history) rest
+  | step :: rest => rulesOf history step :: penaltiesFrom (extend step.visit history step.actions) rest
 
 /-- For each step of a trajectory, the rules that fire. -/
 def penalties (steps : List Step) : List (List Nat) := penaltiesFrom [] steps

@@ -1,5 +1,8 @@
 /-! A segmentation of a trajectory is legal when every turn stays, advances along a forward arc, or loops back along a
-declared loop-back; each entry into a node is a visit of its own. -/
+declared loop-back; each entry into a node is a visit of its own.
+
+Like everything that certificates evaluate, this compares numbers by `Nat.beq` and `Nat.ble`, which the kernel computes in
+one step. -/
 
 namespace LeanReward
 
@@ -35,17 +38,24 @@ def Transitions.start (w : Transitions) : Cursor := ⟨w.entry, 0, [w.entry]⟩
 def visits (entered : List NodeId) (node : NodeId) : Nat :=
   match entered with
   | [] => 0
-  | first :: rest => if first = node then visits rest node + 1 else visits rest node
+  | first :: rest => bif Nat.beq first node then visits rest node + 1 else visits rest node
+
+def hasArc (source target : NodeId) : List (NodeId × NodeId) → Bool
+  | [] => false
+  | arc :: rest => (Nat.beq arc.1 source && Nat.beq arc.2 target) || hasArc source target rest
+
+/-- The cursor after an entry into a node along one of `arcs`. -/
+def Cursor.enter (cursor : Cursor) (arcs : List (NodeId × NodeId)) (row : Row) : Option Cursor :=
+  bif hasArc cursor.node row.node arcs && Nat.beq row.visit (visits cursor.entered row.node) then
+    some ⟨row.node, row.visit, row.node :: cursor.entered⟩
+  else none
 
 /-- The cursor after a turn; none when the turn is illegal. -/
 def Transitions.turn (w : Transitions) (cursor : Cursor) (row : Row) : Option Cursor :=
-  let entering := decide (row.visit = visits cursor.entered row.node)
   match row.decision with
-  | .stay => if row.node = cursor.node ∧ row.visit = cursor.visit then some cursor else none
-  | .advance =>
-    if (cursor.node, row.node) ∈ w.forward ∧ entering then some ⟨row.node, row.visit, row.node :: cursor.entered⟩ else none
-  | .loopBack =>
-    if (cursor.node, row.node) ∈ w.back ∧ entering then some ⟨row.node, row.visit, row.node :: cursor.entered⟩ else none
+  | .stay => bif Nat.beq row.node cursor.node && Nat.beq row.visit cursor.visit then some cursor else none
+  | .advance => cursor.enter w.forward row
+  | .loopBack => cursor.enter w.back row
 
 /-- The index of the first illegal turn; none when all are legal. -/
 def Transitions.firstIllegal (w : Transitions) (cursor : Cursor) : List Row → Option Nat

@@ -18,11 +18,18 @@ inductive Answer
   | support
   | contradiction
   | insufficient
-  deriving DecidableEq
+
+def Answer.supports : Answer → Bool
+  | support => true
+  | _ => false
+
+def Answer.contradicts : Answer → Bool
+  | contradiction => true
+  | _ => false
 
 /-- A replica claims +1 when some chunk supports and none contradicts. -/
 def claims (chunks : List Answer) : Bool :=
-  chunks.any (fun answer => decide (answer = .support)) && chunks.all fun answer => !decide (answer = .contradiction)
+  chunks.any Answer.supports && !chunks.any Answer.contradicts
 
 /-- One replica's judgement of one stage. -/
 structure Ballot where
@@ -51,15 +58,18 @@ def Ballot.positive (ballot : Ballot) : Bool :=
   ballot.available && claims ballot.chunks &&
     match ballot.quote with
     | none => false
-    | some turn => decide (turn ≤ ballot.segmentEnd)
+    | some turn => Nat.ble turn ballot.segmentEnd
 
-def positives (votes : List Bool) : Nat := votes.countP id
+def positives : List Bool → Nat
+  | [] => 0
+  | true :: rest => positives rest + 1
+  | false :: rest => positives rest
 
 /-- The majority of the votes. -/
-def majority (votes : List Bool) : Sign := if votes.length < 2 * positives votes then .plus else .minus
+def majority (votes : List Bool) : Sign := bif Nat.blt votes.length (2 * positives votes) then .plus else .minus
 
 /-- Beta of a stage; none, unannotated, when no judge was available. -/
 def beta (ballots : List Ballot) : Option Sign :=
-  if ballots.any (·.available) then some (majority (ballots.map Ballot.positive)) else none
+  bif ballots.any (·.available) then some (majority (ballots.map Ballot.positive)) else none
 
 end LeanReward

@@ -8,7 +8,7 @@ namespace LeanReward
 def SameCommand (run : Run) (action : Action) : Prop := run.action.isShell = true ∧ run.action.text = action.text
 
 theorem repeats_iff (run : Run) (action : Action) : run.repeats action = true ↔ SameCommand run action := by
-  simp [Run.repeats, SameCommand]
+  simp [Run.repeats, SameCommand, Nat.beq_eq]
 
 /-- Rule 1 holds iff the two latest actions were runs of the same shell command. -/
 theorem consecutiveRepetition_iff (history : List Run) (action : Action) :
@@ -37,23 +37,28 @@ theorem consecutiveRepetition_iff (history : List Run) (action : Action) :
 /-- Rule 2 holds iff the shell command parses into a chain of no-operations alone. -/
 theorem isNoOperation_iff (action : Action) :
     isNoOperation action = true ↔ action.isShell = true ∧ action.chain ≠ [] ∧ ∀ link ∈ action.chain, link = .noop := by
-  simp [isNoOperation, and_assoc]
+  have each (link : Link) : link.isNoop = true ↔ link = .noop := by cases link <;> simp [Link.isNoop]
+  simp [isNoOperation, and_assoc, each]
 
 /-- Rule 3 holds iff the chain prints constants and otherwise does nothing. -/
 theorem isConstantOutput_iff (action : Action) :
     isConstantOutput action = true ↔
       action.isShell = true ∧ .constantPrint ∈ action.chain ∧
         ∀ link ∈ action.chain, link = .constantPrint ∨ link = .noop := by
-  have each (link : Link) : (!decide (link = .other)) = true ↔ link = .constantPrint ∨ link = .noop := by
-    cases link <;> decide
-  simp only [isConstantOutput, Bool.and_eq_true, List.any_eq_true, List.all_eq_true, each, decide_eq_true_eq, and_assoc]
+  have prints (link : Link) : link.isPrint = true ↔ link = .constantPrint := by cases link <;> simp [Link.isPrint]
+  have inert (link : Link) : link.isOther = false ↔ link = .constantPrint ∨ link = .noop := by
+    cases link <;> simp [Link.isOther]
+  simp only [isConstantOutput, Bool.and_eq_true, Bool.not_eq_true', List.any_eq_true, List.any_eq_false, Bool.not_eq_true,
+    prints, inert, and_assoc]
   refine and_congr_right fun _ => and_congr_left fun _ => ?_
   exact ⟨fun ⟨_, member, same⟩ => same ▸ member, fun member => ⟨_, member, rfl⟩⟩
 
 /-- Rule 4 holds iff the script parses into statements that only print literals. -/
 theorem isPurePrint_iff (action : Action) :
     isPurePrint action = true ↔ action.script ≠ [] ∧ ∀ statement ∈ action.script, statement = .literalPrint := by
-  simp [isPurePrint]
+  have each (statement : Statement) : statement.isPrint = true ↔ statement = .literalPrint := by
+    cases statement <;> simp [Statement.isPrint]
+  simp [isPurePrint, each]
 
 theorem wholeStep_iff (rule : Action → Bool) (step : Step) :
     wholeStep rule step = true ↔ step.actions ≠ [] ∧ ∀ action ∈ step.actions, rule action = true := by
@@ -64,44 +69,36 @@ theorem isIdle_iff (step : Step) :
     isIdle step = true ↔ step.actions = [] ∧ step.isFinal = false ∧ step.excused = false := by
   simp [isIdle, and_assoc]
 
-theorem takeWhile_any_iff {α : Type} (still p : α → Bool) (l : List α) :
-    (l.takeWhile still).any p = true ↔
-      ∃ later found earlier, l = later ++ found :: earlier ∧ (∀ x ∈ later, still x = true) ∧ still found = true ∧
-        p found = true := by
-  induction l with
-  | nil => simp
-  | cons x rest ih =>
-    cases here : still x with
-    | false =>
-      simp only [List.takeWhile_cons, here, Bool.false_eq_true, ↓reduceIte, List.any_nil, false_iff]
-      rintro ⟨later, found, earlier, same, all, stays, _⟩
+theorem sameVisit_iff (a b : Visit) : sameVisit a b = true ↔ a = b := by
+  simp [sameVisit, Nat.beq_eq, Prod.ext_iff]
+
+theorem ranSince_iff (visit : Visit) (action : Action) (history : List Run) :
+    ranSince visit action history = true ↔
+      ∃ later found earlier, history = later ++ found :: earlier ∧
+        (∀ run ∈ later, run.action.modifies = false ∧ run.visit = visit) ∧
+        (found.action.modifies = false ∧ found.visit = visit) ∧ SameCommand found action := by
+  induction history with
+  | nil => simp [ranSince]
+  | cons run rest ih =>
+    simp only [ranSince, Bool.and_eq_true, Bool.or_eq_true, Bool.not_eq_true', sameVisit_iff, repeats_iff, ih]
+    constructor
+    · rintro ⟨quiet, hit | ⟨later, found, earlier, same, all, stays, hit⟩⟩
+      · exact ⟨[], run, rest, rfl, nofun, quiet, hit⟩
+      · refine ⟨run :: later, found, earlier, by simp [same], fun y member => ?_, stays, hit⟩
+        cases List.mem_cons.mp member with
+        | inl here => rw [here]; exact quiet
+        | inr inside => exact all y inside
+    · rintro ⟨later, found, earlier, same, all, stays, hit⟩
       cases later with
       | nil =>
         injection same with same _
         subst same
-        simp [here] at stays
+        exact ⟨stays, .inl hit⟩
       | cons first others =>
-        injection same with same _
-        subst same
-        simp [here] at all
-    | true =>
-      simp only [List.takeWhile_cons, here, ↓reduceIte, List.any_cons, Bool.or_eq_true, ih]
-      constructor
-      · rintro (hit | ⟨later, found, earlier, same, all, stays, hit⟩)
-        · exact ⟨[], x, rest, rfl, nofun, here, hit⟩
-        · refine ⟨x :: later, found, earlier, by simp [same], fun y member => ?_, stays, hit⟩
-          cases List.mem_cons.mp member with
-          | inl same => rw [same]; exact here
-          | inr inside => exact all y inside
-      · rintro ⟨later, found, earlier, same, all, stays, hit⟩
-        cases later with
-        | nil =>
-          injection same with same _
-          subst same
-          exact .inl hit
-        | cons first others =>
-          injection same with _ same
-          exact .inr ⟨others, found, earlier, same, fun y member => all y (List.mem_cons_of_mem _ member), stays, hit⟩
+        injection same with first_same same
+        subst first_same
+        exact ⟨all run (List.mem_cons_self ..), .inr
+          ⟨others, found, earlier, same, fun y member => all y (List.mem_cons_of_mem _ member), stays, hit⟩⟩
 
 /-- Rule 6 holds iff the same shell command ran earlier in the same stage visit and no action from that run on modifies. -/
 theorem noProgress_iff (history : List Run) (visit : Visit) (action : Action) :
@@ -109,7 +106,7 @@ theorem noProgress_iff (history : List Run) (visit : Visit) (action : Action) :
       action.isShell = true ∧ ∃ later found earlier, history = later ++ found :: earlier ∧
         (∀ run ∈ later, run.action.modifies = false ∧ run.visit = visit) ∧
         (found.action.modifies = false ∧ found.visit = visit) ∧ SameCommand found action := by
-  simp only [noProgress, Bool.and_eq_true, takeWhile_any_iff, repeats_iff, Bool.not_eq_true', decide_eq_true_eq]
+  simp only [noProgress, Bool.and_eq_true, ranSince_iff]
 
 /-- A rule about the history fires on a step iff it holds of one of its actions after those before it. -/
 theorem anyAction_iff (rule : List Run → Action → Bool) (visit : Visit) (history : List Run) (actions : List Action) :
@@ -142,10 +139,10 @@ theorem mem_rulesOf (history : List Run) (step : Step) (rule : Nat) :
       (rule = 2 ∧ wholeStep isNoOperation step = true) ∨ (rule = 3 ∧ wholeStep isConstantOutput step = true) ∨
       (rule = 4 ∧ wholeStep isPurePrint step = true) ∨ (rule = 5 ∧ isIdle step = true) ∨
       (rule = 6 ∧ anyAction (fun before => noProgress before step.visit) step.visit history step.actions = true) := by
-  have one (number : Nat) (fires : Bool) :
-      rule ∈ (if fires = true then [number] else []) ↔ rule = number ∧ fires = true := by
-    cases fires <;> simp
-  simp only [rulesOf, List.mem_append, one, or_assoc]
+  have one (fires : Bool) (number : Nat) (rest : List Nat) :
+      rule ∈ whenever fires number rest ↔ (rule = number ∧ fires = true) ∨ rule ∈ rest := by
+    cases fires <;> simp [whenever]
+  simp only [rulesOf, one, List.not_mem_nil, or_false]
 
 theorem length_penaltiesFrom (history : List Run) (steps : List Step) :
     (penaltiesFrom history steps).length = steps.length := by

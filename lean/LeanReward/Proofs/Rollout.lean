@@ -19,10 +19,10 @@ theorem failed_check_minus (checks : List Bool) (ballots : List Ballot) (failed 
 theorem unjudged_never_plus (checks : List Bool) (ballots : List Ballot)
     (h : ∀ ballot ∈ ballots, ballot.available = false) : (Evidence.judged checks ballots).beta ≠ some .plus := by
   simp only [Evidence.beta, beta_unavailable ballots h]
-  split <;> simp
+  cases checks.all id <;> simp
 
 theorem mem_rewards {rate : PassRate} {rollout : Rollout} {reward : Int} (member : reward ∈ rollout.rewards rate) :
-    ∃ signals ∈ rollout.signals,
+    ∃ signals ∈ rollout.signals (penalties rollout.placed),
       reward = stepTenths (inProcessBand rate.passed rate.known) rollout.alpha signals.beta signals.penalised := by
   have ⟨signals, inside, same⟩ := List.mem_map.mp member
   exact ⟨signals, inside, same.symm⟩
@@ -46,5 +46,42 @@ theorem rollout_out_of_band {rate : PassRate} {rollout : Rollout} {reward : Int}
 theorem length_rollout_rewards (rate : PassRate) (rollout : Rollout) :
     (rollout.rewards rate).length = min rollout.rows.length rollout.steps.length := by
   simp [Rollout.rewards, length_rewards, Rollout.signals, Rollout.placed, length_penalties]
+
+theorem sameList_iff {α : Type} {same : α → α → Bool} (exact : ∀ a b, same a b = true ↔ a = b) (as bs : List α) :
+    sameList same as bs = true ↔ as = bs := by
+  induction as generalizing bs with
+  | nil => cases bs <;> simp [sameList]
+  | cons a as ih => cases bs <;> simp [sameList, exact, ih]
+
+theorem sameSign_iff (a b : Option Sign) : sameSign a b = true ↔ a = b := by
+  rcases a with _ | a <;> rcases b with _ | b <;> (try cases a) <;> (try cases b) <;> simp [sameSign]
+
+theorem sameInteger_iff (a b : Int) : sameInteger a b = true ↔ a = b := by
+  cases a <;> cases b <;> simp only [sameInteger, Nat.beq_eq, Int.ofNat.injEq, Int.negSucc.injEq, reduceCtorEq,
+    Bool.false_eq_true]
+
+theorem segmentationHolds_iff (claim : Claim) :
+    claim.segmentationHolds = true ↔ claim.transitions.legal claim.rollout.rows = claim.legal := by
+  unfold Claim.segmentationHolds
+  cases claim.legal <;> simp
+
+theorem votesHold_iff (claim : Claim) :
+    claim.votesHold = true ↔ claim.rollout.evidence.map (·.2.beta) = claim.betas :=
+  sameList_iff sameSign_iff ..
+
+theorem penaltiesHold_iff (claim : Claim) :
+    claim.penaltiesHold = true ↔ LeanReward.penalties claim.rollout.placed = claim.rules :=
+  sameList_iff (sameList_iff fun a b => by simp) ..
+
+/-- What the theorems of a certificate prove together: every answer of the claim is what the library's functions give. -/
+theorem claim_iff (claim : Claim) :
+    (claim.segmentationHolds = true ∧ claim.votesHold = true ∧ claim.penaltiesHold = true ∧ claim.rewardsHold = true) ↔
+      claim.transitions.legal claim.rollout.rows = claim.legal ∧
+        claim.rollout.evidence.map (·.2.beta) = claim.betas ∧ LeanReward.penalties claim.rollout.placed = claim.rules ∧
+        claim.rollout.rewards claim.rate = claim.rewards := by
+  rw [segmentationHolds_iff, votesHold_iff, penaltiesHold_iff]
+  refine and_congr_right fun _ => and_congr_right fun _ => and_congr_right fun fired => ?_
+  unfold Claim.rewardsHold Rollout.rewards
+  rw [sameList_iff sameInteger_iff, fired]
 
 end LeanReward

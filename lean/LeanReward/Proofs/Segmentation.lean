@@ -20,27 +20,63 @@ inductive Turns (w : Transitions) : Cursor → List Row → Cursor → Prop
   | turn {first next last : Cursor} {row : Row} {rest : List Row} : Turn w first row next → Turns w next rest last →
       Turns w first (row :: rest) last
 
+theorem hasArc_iff (source target : NodeId) (arcs : List (NodeId × NodeId)) :
+    hasArc source target arcs = true ↔ (source, target) ∈ arcs := by
+  induction arcs with
+  | nil => simp [hasArc]
+  | cons arc rest ih =>
+    simp only [hasArc, Bool.or_eq_true, Bool.and_eq_true, Nat.beq_eq, ih, List.mem_cons]
+    refine or_congr_left ⟨fun ⟨first, second⟩ => ?_, fun same => ?_⟩
+    · rw [← first, ← second]
+    · rw [← same]; exact ⟨rfl, rfl⟩
+
+theorem enter_iff (cursor next : Cursor) (arcs : List (NodeId × NodeId)) (row : Row) :
+    cursor.enter arcs row = some next ↔
+      (cursor.node, row.node) ∈ arcs ∧ row.visit = visits cursor.entered row.node ∧
+        next = ⟨row.node, row.visit, row.node :: cursor.entered⟩ := by
+  unfold Cursor.enter
+  cases h : hasArc cursor.node row.node arcs && Nat.beq row.visit (visits cursor.entered row.node) with
+  | true =>
+    simp only [Bool.and_eq_true, hasArc_iff, Nat.beq_eq] at h
+    simp only [cond_true, Option.some.injEq]
+    exact ⟨fun same => ⟨h.1, h.2, same.symm⟩, fun all => all.2.2.symm⟩
+  | false =>
+    have no : ¬(hasArc cursor.node row.node arcs && Nat.beq row.visit (visits cursor.entered row.node)) = true := by
+      simp [h]
+    simp only [Bool.and_eq_true, hasArc_iff, Nat.beq_eq] at no
+    simp only [cond_false, reduceCtorEq, false_iff]
+    exact fun all => no ⟨all.1, all.2.1⟩
+
 theorem turn_iff (w : Transitions) (cursor next : Cursor) (row : Row) :
     w.turn cursor row = some next ↔ Turn w cursor row next := by
   constructor
   · intro h
     cases row with
     | mk decision node visit =>
-      cases decision <;> simp only [Transitions.turn, decide_eq_true_eq] at h <;> split at h <;> try cases h
-      · rename_i same
-        obtain ⟨rfl, rfl⟩ := same
-        exact .stay cursor
-      · rename_i same
-        obtain ⟨arc, rfl⟩ := same
+      cases decision with
+      | stay =>
+        cases same : Nat.beq node cursor.node && Nat.beq visit cursor.visit with
+        | false => simp [Transitions.turn, same] at h
+        | true =>
+          simp only [Transitions.turn, same, cond_true, Option.some.injEq] at h
+          simp only [Bool.and_eq_true, Nat.beq_eq] at same
+          obtain ⟨rfl, rfl⟩ := same
+          exact h ▸ .stay cursor
+      | advance =>
+        have ⟨arc, number, same⟩ := (enter_iff ..).mp h
+        simp only at arc number same
+        rw [same, number]
         exact .advance cursor node arc
-      · rename_i same
-        obtain ⟨arc, rfl⟩ := same
+      | loopBack =>
+        have ⟨arc, number, same⟩ := (enter_iff ..).mp h
+        simp only at arc number same
+        rw [same, number]
         exact .loopBack cursor node arc
   · intro h
     cases h with
     | stay => simp [Transitions.turn]
-    | advance node arc => simp [Transitions.turn, arc]
-    | loopBack node arc => simp [Transitions.turn, arc]
+    | advance node arc => exact (enter_iff ..).mpr ⟨arc, rfl, rfl⟩
+    | loopBack node arc => exact (enter_iff ..).mpr ⟨arc, rfl, rfl⟩
 
 /-- The segmentation checker holds iff every turn is legal. -/
 theorem legalFrom_iff (w : Transitions) (cursor : Cursor) (rows : List Row) :

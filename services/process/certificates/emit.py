@@ -1,0 +1,61 @@
+"""From a rollout and what was answered about it to theorems, and from theorems to one program for Lean."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from services.process.certificates import terms
+from services.process.certificates.claims import Answers, Rollout, Transitions
+from services.process.certificates.sources import CERTIFICATES, preamble
+from services.rewards.band import PassRate
+
+# Lemmas that certificates never use; without them the definitions elaborate a quarter faster.
+_OPTIONS = "set_option genInjectivity false\nset_option genSizeOf false\nset_option genSizeOfSpec false\n"
+
+_THEOREMS = {
+    "segmentation": "segmentationHolds",
+    "votes": "votesHold",
+    "penalties": "penaltiesHold",
+    "rewards": "rewardsHold",
+}
+
+_NAME = re.compile(r"[a-z][A-Za-z0-9_]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """The theorems about one rollout; true exactly when Lean accepts all of them."""
+
+    name: str
+    text: str
+    theorems: tuple[str, ...]
+    """Their full names, in the order of the text."""
+
+
+def certify(name: str, transitions: Transitions, rollout: Rollout, rate: PassRate, answers: Answers) -> Certificate:
+    """The certificate of one rollout.
+
+    `name` becomes part of the theorems' names: a letter, then letters, digits and underscores, unique within a program.
+    Raises ValueError for another name, for lists of different lengths and for values outside their domain.
+    """
+    if not _NAME.fullmatch(name):
+        raise ValueError(f"{name!r} is not a name for theorems")
+    lengths = {len(rollout.rows), len(rollout.steps), len(answers.rules), len(answers.reward_tenths)}
+    if len(lengths) != 1:
+        raise ValueError(f"rows, steps, rules and rewards have different lengths: {sorted(lengths)}")
+    if len(answers.betas) != len(rollout.evidence):
+        raise ValueError(f"{len(answers.betas)} betas for {len(rollout.evidence)} stages")
+    lines = [
+        f"namespace LeanReward.{name}",
+        f"def claim : Claim := {terms.claim(transitions, rollout, rate, answers)}",
+        *(f"theorem {title} : claim.{holds} = true := by decide +kernel" for title, holds in _THEOREMS.items()),
+        f"end LeanReward.{name}",
+    ]
+    return Certificate(name, "\n".join(lines) + "\n", tuple(f"LeanReward.{name}.{title}" for title in _THEOREMS))
+
+
+def program(certificates: Iterable[Certificate]) -> str:
+    """One program for Lean: the library's definitions, elaborated once, and then every certificate."""
+    return _OPTIONS + preamble(CERTIFICATES) + "\n" + "\n".join(certificate.text for certificate in certificates)
