@@ -10,6 +10,7 @@ may fail on another machine: it inspects the task's environment.
 from __future__ import annotations
 
 import ast
+import warnings
 
 _HARMLESS_MODULES = {"sys", "time"}
 _PRINTS = {"print", "sys.stdout.write", "sys.stderr.write"}
@@ -23,7 +24,9 @@ def only_prints_literals(code: str) -> bool:
     if "print" not in code and "write" not in code:
         return False
     try:
-        module = ast.parse(code)
+        with warnings.catch_warnings():  # a later Python would print a candidate's own line for "\d"
+            warnings.simplefilter("ignore")
+            module = ast.parse(code)
         return _block(module.body) and any(_printing(node) for node in ast.walk(module))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
