@@ -96,18 +96,18 @@ class EmbeddedEngine:
             except HeaderError as error:
                 return CheckAnswer(status=CheckStatus.DONE, elapsed_s=time.monotonic() - begin, header_error=str(error))
             except BaseException:
-                await self._discard()  # whatever the process still does, the next check must not meet it
+                self._discard()  # whatever the process still does, the next check must not meet it
                 raise
             answer = read_answer(reply, reply.get("elapsedMs", (time.monotonic() - begin) * 1000) / 1000)
             if answer.status in _SPOILED or reply.get("ended") or self._too_large(host):
-                await self._discard()
+                self._discard()
             return answer
 
     async def restart(self, cause: str) -> None:
         """A process that has not checked anything yet is as clean as a new one and is kept."""
         async with self._busy:
             if self._host is not None and self._host.used:
-                await self._discard()
+                self._discard()
             await self._ready()
 
     async def stop(self) -> None:
@@ -124,7 +124,7 @@ class EmbeddedEngine:
         """The process, started in the background or now."""
         if self._host is None:
             if self._spawning is None:
-                self._spawning = asyncio.create_task(self._spawn())
+                self._spawning = asyncio.create_task(self._spawn(None))
             spawning = self._spawning
             try:
                 self._host = await asyncio.shield(spawning)
@@ -133,7 +133,10 @@ class EmbeddedEngine:
                     self._spawning = None
         return self._host
 
-    async def _spawn(self) -> HostProcess:
+    async def _spawn(self, before: HostProcess | None) -> HostProcess:
+        """A new process, as soon as the memory of the one before is free."""
+        if before is not None:
+            await before.kill()
         host = await HostProcess.start(self._installation, self._memory_mb)
         try:
             await self._load(host, self._wanted)
@@ -142,19 +145,18 @@ class EmbeddedEngine:
             raise
         return host
 
-    async def _discard(self) -> None:
-        """Kill the process and start the next one in the background: the next check waits as little as can be."""
+    def _discard(self) -> None:
+        """End the process and start the next one in the background: the next check waits as little as can be."""
         host, self._host = self._host, None
         self._grown = False
         if host is not None:
-            await host.kill()
-        if self._spawning is None:
-            self._spawning = asyncio.create_task(self._spawn())
+            host.end()
+            self._spawning = asyncio.create_task(self._spawn(host))
 
     async def _stop_running(self, host: HostProcess) -> None:
         """Leave nothing of a cancelled check: what Lean stops in time spares a new process."""
         if not await host.interrupted_within(_CANCEL_S) or self._too_large(host):
-            await self._discard()
+            self._discard()
 
     async def _load(self, host: HostProcess, imports: tuple[str, ...]) -> None:
         for _ in range(2):

@@ -92,9 +92,13 @@ class HostProcess:
             return False
         return reply.get("status") == "done"
 
-    async def kill(self) -> None:
+    def end(self) -> None:
+        """End the process at once; `kill` also waits until it is gone."""
         with contextlib.suppress(ProcessLookupError):
             self._process.kill()
+
+    async def kill(self) -> None:
+        self.end()
         await self._process.wait()
         if self._answering is not None:
             self._answering.cancel()

@@ -1,14 +1,15 @@
 'use strict';
 // The memory image of an initialised Lean: kept in a file, copied back after every candidate.
 //
-// The image is the memory below `*emscripten_get_sbrk_ptr()`. File: 8 bytes of magic, the length of the description
-// (u32, little endian), the description as JSON, zeros up to a multiple of 4096, the image. A snapshot belongs to exactly one build, set of
+// The image is the memory below `*emscripten_get_sbrk_ptr()`. File: 8 bytes of magic, length and CRC-32 of the
+// description (u32 each, little endian), the description as JSON, zeros up to a multiple of 4096, the image. A snapshot belongs to exactly one build, set of
 // imports and options: its file name is their hash (chosen by the caller), and a checksum detects a damaged file.
 
 const fs = require('node:fs');
 const zlib = require('node:zlib');
 
 const MAGIC = Buffer.from('LEANIMG1');
+const HEAD = MAGIC.length + 8;
 const ALIGN = 4096;
 const PAGE = 65536;
 const CHUNK = 64 << 20;
@@ -27,13 +28,14 @@ function write(path, objects, symbols, extra) {
   const description = Buffer.from(JSON.stringify({
     ...extra, top, crc32: zlib.crc32(image), stackPointer: objects.fn.__stack_pointer.value, symbols: symbols.state(),
   }));
-  const length = Buffer.alloc(4);
-  length.writeUInt32LE(description.length);
-  const head = MAGIC.length + length.length + description.length;
+  const head = Buffer.alloc(HEAD);
+  MAGIC.copy(head);
+  head.writeUInt32LE(description.length, MAGIC.length);
+  head.writeUInt32LE(zlib.crc32(description), MAGIC.length + 4);
   const temporary = `${path}.${process.pid}.tmp`;
   const file = fs.openSync(temporary, 'wx', 0o600);
   try {
-    for (const part of [MAGIC, length, description, Buffer.alloc(padding(head)), image]) {
+    for (const part of [head, description, Buffer.alloc(padding(HEAD + description.length)), image]) {
       for (let at = 0; at < part.length;) at += fs.writeSync(file, part, at, Math.min(CHUNK, part.length - at));
     }
     fs.fsyncSync(file);
@@ -65,16 +67,20 @@ class Image {
   load(path, objects, symbols) {
     const file = fs.openSync(path, 'r');
     try {
-      const head = Buffer.alloc(MAGIC.length + 4);
+      const head = Buffer.alloc(HEAD);
       readFully(file, head, 0, head.length, 0);
       if (!head.subarray(0, MAGIC.length).equals(MAGIC)) throw new DamagedSnapshot('not a snapshot');
       const length = head.readUInt32LE(MAGIC.length);
+      if (length > fs.fstatSync(file).size) throw new DamagedSnapshot('the description of the snapshot is damaged');
       const text = Buffer.alloc(length);
-      readFully(file, text, 0, length, head.length);
-      const description = parse(text);
+      readFully(file, text, 0, length, HEAD);
+      if (zlib.crc32(text) !== head.readUInt32LE(MAGIC.length + 4)) {
+        throw new DamagedSnapshot('the description of the snapshot is damaged');
+      }
+      const description = JSON.parse(text.toString('utf8'));
       this.storage.resize(description.top);
       this.view = Buffer.from(this.storage, 0, description.top);
-      const data = head.length + length;
+      const data = HEAD + length;
       readFully(file, this.view, 0, description.top, data + padding(data));
       this.description = description;
     } finally {
@@ -144,14 +150,6 @@ function complement(holes, end) {
   }
   if (end > at) spans.push([at, end]);
   return spans;
-}
-
-function parse(text) {
-  try {
-    return JSON.parse(text.toString('utf8'));
-  } catch {
-    throw new DamagedSnapshot('the description of the snapshot is damaged');
-  }
 }
 
 module.exports = { Image, DamagedSnapshot, write };

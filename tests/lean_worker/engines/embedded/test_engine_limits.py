@@ -86,6 +86,7 @@ async def test_a_cancelled_check_stops_within_200_ms(check: Check, engine: Embed
 
 
 async def test_a_killed_host_fails_one_check(check: Check, engine: EmbeddedEngine) -> None:
+    assert await works(check)
     running = asyncio.create_task(check(ENDLESS, timeout_s=60))
     await asyncio.sleep(0.5)
     assert engine._host is not None
