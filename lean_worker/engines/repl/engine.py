@@ -21,7 +21,7 @@ from lean_worker.engines.repl.faults import Ending, ended, kernel_refusal
 from lean_worker.engines.repl.investigation import Investigator
 from lean_worker.engines.repl.launch import Launcher, prepare
 from lean_worker.engines.repl.plain import is_plain
-from lean_worker.engines.repl.probes import PrinterOptions, ProbeFault
+from lean_worker.engines.repl.probes import ProbeFault
 from lean_worker.engines.repl.process import ReplConfused, ReplExited, ReplProcess
 from lean_worker.engines.repl.program import Program, split_program
 from lean_worker.engines.repl.selftest import Replay, try_replay
@@ -47,7 +47,7 @@ class ReplEngine:
         self._settings = settings
         self._launcher: Launcher | None = None
         self._session: Session | None = None
-        self._printer: PrinterOptions | None = None
+        self._printing: str | None = None
         self._closing: set[asyncio.Task[None]] = set()
         self._investigator = Investigator()
         self._replay = Replay(works=False, asks_kernel=False)
@@ -81,7 +81,7 @@ class ReplEngine:
                 self._replay = await self._self_test(launcher)
                 self._launcher = launcher
             session = await self._ready("")
-            self._printer = await self._ours(session, session.options(), "the first question")
+            self._printing = await self._ours(session, session.options(), "the first question")
             self._log.info(
                 "repl_started",
                 sandbox=str(self._launcher.tier),
@@ -151,7 +151,7 @@ class ReplEngine:
         spent = answers.out_of_heartbeats(reply)
         if spent or any(message.severity == "error" for message in reply.messages):
             # Not valid whatever the facts are, but the answer must be the REPL's and not an imitation of it.
-            await self._theirs(session, session.ask(env, lambda _: ["#check Nat"]), task.timeout_s)
+            await self._theirs(session, session.confirm(env), task.timeout_s)
             status = CheckStatus.HEARTBEATS if spent else CheckStatus.DONE
             return _answer(start, status, detail=spent.data[:500] if spent else None, **common)
         if replayed and not self._replay.works:
@@ -196,7 +196,7 @@ class ReplEngine:
                 process = await ReplProcess.start(self._launched().confined(), _MOST_OUTPUT)
             except OSError as error:
                 raise EngineUnavailable(f"the REPL cannot be started: {error}") from None
-            self._session = Session(process, self._printer)
+            self._session = Session(process, self._printing)
         return self._session
 
     def _worn_out(self, session: Session, imports: str) -> str | None:

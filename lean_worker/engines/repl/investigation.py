@@ -5,10 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from lean_interact.interface import Message
+
 from lean_worker.engines.repl.answers import CORE_AXIOMS, FOREIGN_AXIOMS, classify_axioms
 from lean_worker.engines.repl.declarations import declared_theorems, statement_name
 from lean_worker.engines.repl.expectation import Expectation, Incomparable, compare, mentioned
-from lean_worker.engines.repl.probes import Printed, ProbeFault, is_library_private, read_axioms, read_printed
+from lean_worker.engines.repl.probes import (
+    Printed,
+    ProbeFault,
+    axioms_question,
+    is_library_private,
+    print_question,
+    read_axioms,
+    read_printed,
+)
 from lean_worker.engines.repl.program import split_program
 from lean_worker.engines.repl.session import Session, first_error
 from services.contracts.lean import CheckTask, TargetFacts
@@ -55,11 +65,11 @@ class Investigator:
         if name is None:
             return Expectation(None, error="the statement declares no theorem")
         # Asked as it is written: the header may leave a namespace open.
-        answers = await session.ask(reply.env, lambda printer: [printer.print_question(name, from_root=False)])
+        answers = await session.ask(reply.env, [f"#print {name}"])
         target = read_printed(None, answers[0])
         if target is None or target.kind != "theorem":
             return Expectation(None, error=f"the statement declares no theorem `{name}`")
-        (signature,) = await session.ask(reply.env, lambda _: [f"#check {name}"])
+        (signature,) = await session.ask(reply.env, [f"#check {name}"], plainly=True)
         where = reply.env
         if replayed:
             where = await session.replayed(where)
@@ -95,7 +105,7 @@ class Investigator:
         known = self.library.setdefault(imports, {})
         unknown = [name for name in names if name not in known and not is_library_private(name)]
         env = await session.imports(imports)
-        answers = await session.ask(env, lambda _: [f"#check @_root_.{name}" for name in unknown])
+        answers = await session.ask(env, [f"#check @_root_.{name}" for name in unknown], plainly=True)
         for name, answer in zip(unknown, answers, strict=True):
             known[name] = answer is not None and answer.severity != "error"
         missing = {name for name in unknown if not known[name]}
@@ -104,7 +114,7 @@ class Investigator:
         return missing
 
     async def printed(self, session: Session, env: int, names: Sequence[str]) -> list[Printed | None]:
-        answers = await session.ask(env, lambda printer: [printer.print_question(name) for name in names])
+        answers = await session.ask(env, [print_question(name) for name in names])
         return [read_printed(name, answer) for name, answer in zip(names, answers, strict=True)]
 
     async def target(
@@ -114,16 +124,17 @@ class Investigator:
         assert expected.target is not None
         name = expected.target.name
         names = [name, *expected.definitions]
-        target, *definitions = await self.printed(session, env, names)
+        axioms, *answers = await session.ask(env, [axioms_question(name), *map(print_question, names)])
+        target, *definitions = [read_printed(one, answer) for one, answer in zip(names, answers, strict=True)]
         if target is None:
             return TargetFacts(name=name, found=False)
-        facts = await self._facts(session, env, imports, target)
+        facts = await self._facts(session, imports, target, axioms)
         if target.kind != "theorem":
             return facts
         comparison = compare(expected, target, dict(zip(expected.definitions, definitions, strict=True)))
         printed_match = None
         if task.profile is Profile.PAPER:
-            (signature,) = await session.ask(candidate_env, lambda _: [f"#check _root_.{name}"])
+            (signature,) = await session.ask(candidate_env, [f"#check _root_.{name}"], plainly=True)
             printed_match = signature is not None and signature.data == expected.signature
         return facts.model_copy(
             update={
@@ -136,11 +147,14 @@ class Investigator:
     async def theorems(self, session: Session, env: int, code: str, imports: str) -> tuple[TargetFacts, ...]:
         """Facts about every theorem that the candidate's own text declares."""
         names = declared_theorems(code)[:MAX_THEOREMS]
-        found = [printed for printed in await self.printed(session, env, names) if printed is not None]
-        return tuple([await self._facts(session, env, imports, printed) for printed in found])
+        answers = await session.ask(env, [ask(name) for name in names for ask in (print_question, axioms_question)])
+        found = []
+        for name, printed_answer, axioms in zip(names, answers[::2], answers[1::2], strict=True):
+            if (printed := read_printed(name, printed_answer)) is not None:
+                found.append(await self._facts(session, imports, printed, axioms))
+        return tuple(found)
 
-    async def _facts(self, session: Session, env: int, imports: str, printed: Printed) -> TargetFacts:
-        (answer,) = await session.ask(env, lambda printer: [printer.axioms_question(printed.name)])
+    async def _facts(self, session: Session, imports: str, printed: Printed, answer: Message | None) -> TargetFacts:
         axioms = read_axioms(printed.name, answer)
         others = [name for name in axioms if name not in CORE_AXIOMS | FOREIGN_AXIOMS]
         outside = await self.outside_library(session, imports, others)

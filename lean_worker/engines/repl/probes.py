@@ -1,10 +1,11 @@
 """The server's own questions to Lean about a declaration, and how their answers are read.
 
 Each probe is a command of its own, sent after the candidate's, and carries a nonce made for it alone that its answer
-must repeat, so nothing that a candidate printed, prints later or writes to the REPL's output can pass for an answer. It
-names declarations from the root, so namespaces, opened names and variables do not matter, and sets every option of the
-printer, so the candidate's options do not matter. Syntax and attributes do matter, so a probe runs either after a
-candidate that cannot have changed them (`plain`) or in an environment to which only its constants were carried over.
+must repeat, so nothing that a candidate printed, prints later or writes to the REPL's output can pass for an answer.
+It names declarations from the root, so namespaces, opened names and variables do not matter, and first sets every
+option of the printer, so the candidate's options do not matter. Syntax and attributes do matter, so a probe runs either
+after a candidate that cannot have changed them (`plain`) or in an environment to which only its constants were carried
+over.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from lean_interact.interface import CommandResponse, Message
 
 from lean_worker.engines.repl.printed import Term, UnreadableTerm, read_term
 
-# Everything that decides what the printer shows. Versions of Lean know different ones, see `PrinterOptions`.
+# Everything that decides what the printer shows. Versions of Lean know different ones, see `printing_options`.
 PRINTING: dict[str, str] = {
     "pp.all": "true",
     "pp.notation": "false",
@@ -113,7 +114,7 @@ class ProbeFault(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A command and the nonce that its answer repeats. `lines` are the questions' lines in it."""
+    """A command and the nonce that its answer repeats; the questions stand on the lines from 2 on."""
 
     text: str
     nonce: str
@@ -129,11 +130,13 @@ class Probe:
         for message in answer.messages:
             if message.severity in ("info", "error"):
                 by_line.setdefault(message.start_pos.line, []).append(message)
-        signed = by_line.get(self.count + 1, [])
+        signed = by_line.get(self.count + 2, [])
         if len(signed) != 1 or self.nonce not in signed[0].data or signed[0].severity != "info":
             raise ProbeFault("the answer to a probe does not carry its nonce")
+        if 1 in by_line:
+            raise ProbeFault(f"the printer's options cannot be set: {by_line[1][0].data[:200]}")
         answers: list[Message | None] = []
-        for line in range(1, self.count + 1):
+        for line in range(2, self.count + 2):
             found = by_line.get(line, [])
             if len(found) > 1:
                 raise ProbeFault(f"a probe has {len(found)} answers")
@@ -141,43 +144,41 @@ class Probe:
         return answers
 
 
-def make_probe(questions: Sequence[str]) -> Probe:
-    """One command that asks all `questions`, each on a line of its own."""
-    if any("\n" in question for question in questions):
-        raise ValueError("a question is one line")
+def make_probe(questions: Sequence[str], options: str = "") -> Probe:
+    """One command that sets `options`, then asks all `questions`, each on a line of its own."""
+    if any("\n" in line for line in (options, *questions)):
+        raise ValueError("options and questions are one line each")
     nonce = secrets.token_hex(16)
-    return Probe("\n".join([*questions, f'#check "{nonce}"']), nonce, len(questions))
+    return Probe("\n".join([options, *questions, f'#check "{nonce}"']), nonce, len(questions))
 
 
-class PrinterOptions:
-    """The options of `PRINTING` that this Lean knows, found out once for each REPL process's toolchain."""
+def option_questions() -> list[str]:
+    """Setting a Boolean or number to a string fails either way; the message says whether the option exists."""
+    return [f'set_option {name} "?"' for name in PRINTING]
 
-    def __init__(self, known: Iterable[str]) -> None:
-        self.known = frozenset(known)
-        self._prefix = "".join(f"set_option {name} {PRINTING[name]} in " for name in PRINTING if name in self.known)
 
-    @staticmethod
-    def questions() -> list[str]:
-        """Setting a Boolean or number to a string fails either way; the message says whether the option exists."""
-        return [f'set_option {name} "?"' for name in PRINTING]
+def printing_options(answers: Sequence[Message | None]) -> str:
+    """The commands that set those options of `PRINTING` that this Lean knows, on one line.
 
-    @classmethod
-    def from_answers(cls, answers: Sequence[Message | None]) -> PrinterOptions:
-        """Raises ProbeFault when not even `pp.all` is known: that is no Lean we can read."""
-        known = [
-            name
-            for name, answer in zip(PRINTING, answers, strict=True)
-            if answer is not None and not _UNKNOWN_OPTION.search(answer.data)
-        ]
-        if "pp.all" not in known:
-            raise ProbeFault("this Lean does not know the option pp.all")
-        return cls(known)
+    Raises:
+        ProbeFault: it does not even know `pp.all`: that is no Lean that we can read.
+    """
+    known = [
+        name
+        for name, answer in zip(PRINTING, answers, strict=True)
+        if answer is not None and not _UNKNOWN_OPTION.search(answer.data)
+    ]
+    if "pp.all" not in known:
+        raise ProbeFault("this Lean does not know the option pp.all")
+    return " ".join(f"set_option {name} {PRINTING[name]}" for name in known)
 
-    def print_question(self, name: str, *, from_root: bool = True) -> str:
-        return f"{self._prefix}#print {'_root_.' if from_root else ''}{name}"
 
-    def axioms_question(self, name: str) -> str:
-        return f"{self._prefix}#print axioms _root_.{name}"
+def print_question(name: str) -> str:
+    return f"#print _root_.{name}"
+
+
+def axioms_question(name: str) -> str:
+    return f"#print axioms _root_.{name}"
 
 
 @dataclass(frozen=True, slots=True)

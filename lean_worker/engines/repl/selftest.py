@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from lean_worker.engines.repl.faults import kernel_refusal
 from lean_worker.engines.repl.launch import Launcher
+from lean_worker.engines.repl.probes import print_question
 from lean_worker.engines.repl.process import ReplExited, ReplProcess
 from lean_worker.engines.repl.session import ReplayRefused, Session, first_error
 
@@ -55,7 +56,7 @@ async def _try(session: Session) -> Replay:
         return Replay(works=False, asks_kernel=False)
     try:
         carried = await session.replayed(honest.env)
-        (answer,) = await session.ask(carried, lambda printer: [printer.print_question("repl_selftest")])
+        (answer,) = await session.ask(carried, [print_question("repl_selftest")])
     except (ReplayRefused, ReplExited):
         return Replay(works=False, asks_kernel=False)
     if answer is None or answer.severity == "error":

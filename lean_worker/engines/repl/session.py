@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import itertools
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from lean_interact.interface import Command, CommandResponse, LeanError, Message, PickleEnvironment, UnpickleEnvironment
 
 from lean_worker.engines.base import HeaderError
-from lean_worker.engines.repl.probes import PrinterOptions, ProbeFault, make_probe
+from lean_worker.engines.repl.probes import ProbeFault, make_probe, option_questions, printing_options
 from lean_worker.engines.repl.process import ReplConfused, ReplProcess
 
 
 class Session:
     """One process and its environments. An environment's number is only good for the process that gave it."""
 
-    def __init__(self, process: ReplProcess, printer: PrinterOptions | None = None) -> None:
+    def __init__(self, process: ReplProcess, printing: str | None = None) -> None:
+        """`printing`: what an earlier process of the same Lean answered as `options`."""
         self.process = process
-        self._printer = printer
+        self._printing = printing
         self.checks = 0
         self._imports: OrderedDict[str, int] = OrderedDict()
         self._preambles: dict[tuple[str, str, int], int] = {}
@@ -89,22 +90,29 @@ class Session:
         assert isinstance(reply, CommandResponse)
         return reply.env
 
-    async def options(self) -> PrinterOptions:
-        """The printer's options that this Lean knows; asked once."""
-        if self._printer is None:
-            pristine = await self.imports("")
-            self._printer = PrinterOptions.from_answers(await self._probe(pristine, PrinterOptions.questions()))
-        return self._printer
+    async def options(self) -> str:
+        """The commands that set the printer's options, as far as this Lean knows them; asked once."""
+        if self._printing is None:
+            probe = make_probe(option_questions())
+            answers = probe.read(await self.run(probe.text, await self.imports("")))
+            self._printing = printing_options(answers)
+        return self._printing
 
-    async def ask(self, env: int, questions: Callable[[PrinterOptions], Sequence[str]]) -> list[Message | None]:
-        """Ask probes in `env`: one message each, or None. Raises `ProbeFault`."""
-        return await self._probe(env, questions(await self.options()))
+    async def ask(self, env: int, questions: Sequence[str], *, plainly: bool = False) -> list[Message | None]:
+        """Ask probes in `env`: one message each, or None. `plainly` leaves the printer's options as they are there.
 
-    async def _probe(self, env: int, questions: Sequence[str]) -> list[Message | None]:
+        Raises:
+            ProbeFault: the answer is none.
+        """
         if not questions:
             return []
-        probe = make_probe(questions)
+        probe = make_probe(questions, "" if plainly else await self.options())
         return probe.read(await self.run(probe.text, env))
+
+    async def confirm(self, env: int) -> None:
+        """A probe without questions: the REPL's answers still belong to our commands. Raises `ProbeFault`."""
+        probe = make_probe([])
+        probe.read(await self.run(probe.text, env))
 
 
 class ReplayRefused(ProbeFault):

@@ -58,7 +58,9 @@ def _write(folder: Path, installation: Installation, config: dict[str, object]) 
     settings = folder / "repl.json"
     settings.write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
     (folder / "lean-toolchain").write_text(f"leanprover/lean4:v{LEAN_VERSION.removesuffix('-pre')}\n", encoding="utf-8")
-    command = " ".join(shlex.quote(str(part)) for part in (node_executable(), _SCRIPTS / "repl.js", settings))
+    # Node.js would read the system's OpenSSL settings, which a sandbox need not show it.
+    words = (node_executable(), "--openssl-config=/dev/null", _SCRIPTS / "repl.js", settings)
+    command = " ".join(shlex.quote(str(word)) for word in words)
     _write_program(folder / ".lake" / "build" / "bin" / "repl", f"exec {command}\n")
     variables = {"LEAN_PATH": installation.library, "LEAN_SYSROOT": installation.root}
     exports = "".join(f"export {name}={shlex.quote(str(value))}\n" for name, value in variables.items())
