@@ -28,10 +28,6 @@ class Penalty:
     quote: str | None = None
     earlier_step: int | None = None
 
-    @property
-    def name(self) -> str:
-        return NAMES[self.rule]
-
 
 def quoted(text: str) -> str:
     """``text`` cut to ``QUOTE`` characters, and printable: a lone surrogate of a hostile record becomes ``?``."""

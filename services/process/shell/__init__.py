@@ -10,7 +10,6 @@ from services.process.shell.syntax import (
     Script,
     Simple,
     Word,
-    simple_commands,
 )
 
 __all__ = [
@@ -23,5 +22,4 @@ __all__ = [
     "Simple",
     "Word",
     "parse",
-    "simple_commands",
 ]

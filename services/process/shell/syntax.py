@@ -8,7 +8,6 @@ are equal. What is *not* folded: the order of words, operators (``;`` is not ``&
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Union
 
@@ -87,19 +86,3 @@ class Script:
     text: str
     items: tuple[Node, ...] = ()
     separators: tuple[str, ...] = ()
-
-
-def simple_commands(node: Node) -> Iterator[Simple]:
-    """Every simple command that ``node`` could run directly, in order of writing; substitutions are not entered."""
-    if isinstance(node, Simple):
-        yield node
-        return
-    children: tuple[Node, ...]
-    if isinstance(node, Script):
-        children = node.items
-    elif isinstance(node, Pipeline):
-        children = node.stages
-    else:
-        children = node.bodies
-    for child in children:
-        yield from simple_commands(child)
