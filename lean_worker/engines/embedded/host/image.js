@@ -2,8 +2,9 @@
 // The memory image of an initialised Lean: kept in a file, copied back after every candidate.
 //
 // The image is the memory below `*emscripten_get_sbrk_ptr()`. File: 8 bytes of magic, length and CRC-32 of the
-// description (u32 each, little endian), the description as JSON, zeros up to a multiple of 4096, the image. A snapshot belongs to exactly one build, set of
-// imports and options: its file name is their hash (chosen by the caller), and a checksum detects a damaged file.
+// description (u32 each, little endian), the description as JSON, zeros up to a multiple of 4096, the image. A snapshot
+// belongs to exactly one build and list of imports: its file name is their hash (chosen by the caller), and checksums
+// detect a damaged file.
 
 const fs = require('node:fs');
 const zlib = require('node:zlib');
@@ -122,7 +123,6 @@ class Image {
     zero(objects.bytes, top, used);
     this.dirtyTop = top;
     objects.fn.__stack_pointer.value = stackPointer;
-    objects.fn.setThrew(0, 0);
   }
 }
 

@@ -29,6 +29,7 @@ class Session {
   }
 
   load(path) {
+    this.environmentKey = null; // a damaged snapshot leaves no usable environment
     const description = this.image.load(path, this.objects, this.runtime.symbols);
     this.environmentKey = description.imports.join(' ');
     this.pointers = description.pointers;
