@@ -14,6 +14,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
+from services.contracts.evaluator import EvaluationMethod, GuardMode
 from services.contracts.outcomes import Profile
 from services.contracts.proofs import CutoffPolicy
 
@@ -81,6 +82,39 @@ class GatewaySettings(_Section):
         262_144, gt=0, description="Candidates in flight beyond which a batch is refused with 429."
     )
     drain_s: float = Field(30.0, ge=0, description="After SIGTERM running batches may go on so long, seconds.")
+    evaluator_urls: str = Field(
+        "",
+        pattern=r"^\s*(https?://[^\s,]+(\s*,\s*https?://[^\s,]+)*)?\s*$",
+        description="Evaluators that predict Lean, base URLs separated by commas; empty: none.",
+    )
+    evaluator_key: SecretStr | None = Field(None, description="API key to send to the evaluators, as a bearer token.")
+    evaluator_silence_s: float = Field(
+        120.0, gt=0, description="An evaluator that sends nothing for so long has failed, seconds."
+    )
+    scheduling: Literal["auto", "fifo", "shortest", "value"] = Field(
+        "auto",
+        description="Which checks of a batch run first; `auto`: `value` where an evaluator predicts, else `fifo`.",
+    )
+    audit_share: float = Field(
+        0.05, ge=0, le=1, description="Part of each hybrid batch that is checked to the end to measure the evaluator."
+    )
+    audit_timeout_s: float = Field(
+        600.0, gt=0, le=3_600, description="Limit of such a check after the cutoff, seconds."
+    )
+    guard: GuardMode = Field(
+        GuardMode.WARN,
+        description="When the audit shows too many false positives: `off`, `warn`, or `act` (predictions of `valid` no "
+        "longer give a reward).",
+    )
+    guard_limit: float = Field(
+        0.25, gt=0, lt=1, description="The false-positive rate that the lower bound of the audit must pass."
+    )
+    quality_window_s: float = Field(
+        3_600.0, gt=0, le=7 * 86_400, description="How far back the evaluator's quality looks, seconds."
+    )
+    labels_kept: int = Field(
+        20_000, ge=0, description="Programs with both verdicts kept for `lean-reward label export`; 0: none."
+    )
 
 
 class WorkerSettings(_Section):
@@ -122,6 +156,7 @@ class ReplSettings(_Section):
         None, description="Lean version of the project; empty: as its `lean-toolchain` file says."
     )
     memory_mb: int = Field(8192, ge=128, description="Memory limit of one REPL, MiB; it is restarted on growth.")
+    cpus: float = Field(4.0, gt=0, description="Processor seconds that a check may use for each second of its limit.")
     scratch_mb: int = Field(512, ge=16, description="Size of a REPL's private folder, MiB.")
     headers: int = Field(4, ge=1, le=64, description="Import blocks kept warm in one REPL; the least used goes first.")
     max_checks: int = Field(500, ge=1, description="Checks after which a REPL is restarted, as it never frees memory.")
@@ -135,6 +170,41 @@ class ReplSettings(_Section):
         "auto", description="How REPLs are confined; `off` runs candidates unconfined, on your own responsibility."
     )
     read_only: tuple[Path, ...] = Field((), description="Further folders that REPLs may read.")
+
+
+class EvaluatorSettings(_Section):
+    """The evaluator: an HTTP server of its own in front of the learned models."""
+
+    host: str = Field("127.0.0.1", description="Address to listen on.")
+    port: int = Field(8100, ge=0, le=65535, description="Port to listen on; 0 picks a free one.")
+    keys: SecretStr = Field(
+        SecretStr(""), description="API keys as NAME:SHA256 separated by commas; empty: no key is needed."
+    )
+    engine: Literal["linear", "vllm", "transformers", "llamacpp"] = Field(
+        "linear", description="What runs the models; `linear` is a demonstration that needs no model and no GPU."
+    )
+    method: EvaluationMethod = Field(EvaluationMethod.CASCADE, description="Method of requests that name none.")
+    threshold: float = Field(0.5, ge=0, le=1, description="Programs that the gate scores below are rejected.")
+    samples: int = Field(5, ge=1, le=64, description="Traces of a program in self-consistency.")
+    temperature: float = Field(0.8, gt=0, le=5, description="Temperature of these traces.")
+    quorum: int = Field(4, ge=1, le=64, description="So many of them must accept.")
+    tags: bool = Field(False, description="Let a validity tag that follows a whole copy of the program decide.")
+    gate: str | None = Field(None, description="Model of the gate: a folder, a GGUF file, or a name for vLLM.")
+    feedback: str | None = Field(None, description="Feedback model, likewise.")
+    toolchain: str | None = Field(None, description="Lean version that the models were trained to predict.")
+    max_tokens: int = Field(16_384, ge=1, description="Longest trace, tokens; one that reaches it counts as invalid.")
+    gate_tokens: int = Field(131_072, ge=1, description="Tokens of programs that one gate holds at once.")
+    feedback_tokens: int = Field(524_288, ge=1, description="Tokens, read and written, of one feedback model at once.")
+    chunk: int = Field(64, ge=1, le=4096, description="Programs that the gate is given at once.")
+    max_in_flight: int = Field(131_072, gt=0, description="Programs in flight beyond which a request gets 429.")
+    max_body_bytes: int = Field(512 * 2**20, gt=0, description="One body, bytes.")
+    body_timeout_s: float = Field(300.0, gt=0, description="A body must be complete after this, seconds.")
+    silence_s: float = Field(300.0, gt=0, description="An engine without an answer for so long has failed, seconds.")
+    health_s: float = Field(10.0, gt=0, description="Engines are asked for their health so often, seconds.")
+    turn_s: float = Field(
+        120.0, gt=0, description="Longest turn of a model on a GPU that holds one at a time, seconds."
+    )
+    drain_s: float = Field(30.0, ge=0, description="After SIGTERM running requests may go on so long, seconds.")
 
 
 class Settings(BaseSettings):
@@ -151,6 +221,7 @@ class Settings(BaseSettings):
     worker: WorkerSettings = WorkerSettings()
     lean: LeanSettings = LeanSettings()
     repl: ReplSettings = ReplSettings()
+    evaluator: EvaluatorSettings = EvaluatorSettings()
 
     @classmethod
     def settings_customise_sources(

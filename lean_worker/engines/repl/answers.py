@@ -80,7 +80,18 @@ def tactic_states(reply: CommandResponse) -> tuple[TacticState, ...]:
 
 
 def _goals(text: str) -> tuple[str, ...]:
-    return tuple(goal for goal in text.split("\n\n") if goal.strip() and goal.strip() != "no goals")
+    """Goals as Lean prints them, one below the other: behind a conclusion, the next line not indented starts one."""
+    goals: list[list[str]] = []
+    concluded = True
+    for line in text.splitlines():
+        if not line.strip() or line.strip() == "no goals":
+            continue
+        if concluded and not line.startswith(" "):
+            goals.append([])
+            concluded = False
+        goals[-1].append(line)
+        concluded = concluded or line.startswith("⊢")
+    return tuple("\n".join(goal) for goal in goals)
 
 
 def classify_axioms(names: Sequence[str], in_library: frozenset[str]) -> AxiomUse:

@@ -19,7 +19,7 @@ from lean_worker.engines.repl.declarations import declared_theorems
 from lean_worker.engines.repl.expectation import Expectation
 from lean_worker.engines.repl.faults import Ending, ended, kernel_refusal
 from lean_worker.engines.repl.investigation import Investigator
-from lean_worker.engines.repl.launch import Launcher, prepare
+from lean_worker.engines.repl.launch import WHOLE_LIFE_CPU_S, Launcher, prepare
 from lean_worker.engines.repl.plain import is_plain
 from lean_worker.engines.repl.probes import ProbeFault
 from lean_worker.engines.repl.process import ReplConfused, ReplExited, ReplProcess
@@ -27,7 +27,15 @@ from lean_worker.engines.repl.program import Program, split_program
 from lean_worker.engines.repl.selftest import Replay, try_replay
 from lean_worker.engines.repl.session import ReplayRefused, Session
 from lean_worker.sandbox import Tier
-from services.contracts.lean import CheckAnswer, CheckStatus, CheckTask, EngineIdentity, TargetFacts
+from services.contracts.lean import (
+    CheckAnswer,
+    CheckStatus,
+    CheckTask,
+    EngineIdentity,
+    Message,
+    Severity,
+    TargetFacts,
+)
 from services.proofs.policy import DEFAULT_HEARTBEATS
 from services.runtime.logging import get_logger
 from services.runtime.settings import ReplSettings
@@ -36,6 +44,7 @@ _MIB = 1 << 20
 _MOST_OUTPUT = 64 * _MIB  # of one answer
 _GROWN = 0.75  # of the memory limit: then the REPL is replaced before the next check
 _WATCH_S = 0.2
+_OLD = 0.5  # of the processor time of its whole life
 
 T = TypeVar("T")
 
@@ -119,7 +128,11 @@ class ReplEngine:
         async with self._lock:
             start = time.monotonic()
             try:
+                task.code.encode()
                 return await self._check(task, start)
+            except UnicodeEncodeError as error:
+                wrong = Message(severity=Severity.ERROR, data=f"the program is no Unicode text: {error.reason}")
+                return _answer(start, CheckStatus.DONE, messages=(wrong,))
             except HeaderError as error:
                 return _answer(start, CheckStatus.DONE, header_error=str(error))
             except Ending as ending:
@@ -204,6 +217,8 @@ class ReplEngine:
             return "exited"
         if session.checks >= self._settings.max_checks:
             return "checks"
+        if session.process.cpu_s > _OLD * WHOLE_LIFE_CPU_S:
+            return "processor_time"
         if not session.has(imports) and session.opened >= self._settings.headers:
             return "headers"
         if session.checks and session.process.rss_bytes > _GROWN * self._settings.memory_mb * _MIB:
@@ -247,11 +262,12 @@ class ReplEngine:
         """Work that a candidate can make fail, within time and memory. Raises `Ending`; cancelled, kills the REPL."""
         doing = asyncio.ensure_future(work)
         deadline = time.monotonic() + limit_s
+        used_up = session.process.cpu_s + limit_s * self._settings.cpus
         try:
             while not doing.done():
                 if (left := deadline - time.monotonic()) <= 0:
                     raise Ending(CheckStatus.TIMEOUT, f"not finished after {limit_s:g} s")
-                self._watch(session.process)
+                self._watch(session.process, used_up)
                 await asyncio.wait({doing}, timeout=min(_WATCH_S, left))
             return doing.result()
         except (ReplExited, ReplConfused, ProbeFault) as fault:
@@ -261,7 +277,9 @@ class ReplEngine:
                 self._discard("interrupted")
                 doing.cancel()
 
-    def _watch(self, process: ReplProcess) -> None:
+    def _watch(self, process: ReplProcess, most_cpu_s: float) -> None:
+        if process.cpu_s > most_cpu_s:
+            raise Ending(CheckStatus.TIMEOUT, f"it used more than {self._settings.cpus:g} processors")
         if process.rss_bytes > self._settings.memory_mb * _MIB:
             raise Ending(CheckStatus.OUT_OF_MEMORY, f"the REPL grew beyond {self._settings.memory_mb} MiB")
         if process.scratch_bytes > self._settings.scratch_mb * _MIB:

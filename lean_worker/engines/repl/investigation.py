@@ -27,6 +27,7 @@ from services.contracts.outcomes import Profile
 MAX_THEOREMS = 100  # reported without a statement
 _MAX_DEFINITIONS = 500  # that a statement may rest on beside the library's
 _KEPT_EXPECTATIONS = 256
+_KEPT_LIBRARIES = 32
 
 
 @dataclass
@@ -102,6 +103,8 @@ class Investigator:
 
     async def outside_library(self, session: Session, imports: str, names: Sequence[str]) -> set[str]:
         """Those of `names` that the pristine environment of `imports` does not have."""
+        if imports not in self.library and len(self.library) >= _KEPT_LIBRARIES:
+            self.library.clear()
         known = self.library.setdefault(imports, {})
         unknown = [name for name in names if name not in known and not is_library_private(name)]
         env = await session.imports(imports)

@@ -18,7 +18,7 @@ _LAKE_PATIENCE_S = 60.0
 # What a Lean program needs of Lake's environment; credentials and everything else stay outside.
 _PASSED_ON = ("LEAN_PATH", "LEAN_SRC_PATH", "LEAN_SYSROOT", "LD_LIBRARY_PATH")
 _FOLDERS = ("LEAN_PATH", "LEAN_SYSROOT", "LD_LIBRARY_PATH")
-_WHOLE_LIFE_CPU_S = 24 * 3600
+WHOLE_LIFE_CPU_S = 24 * 3600  # the kernel's limit for one process; it is replaced long before
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ async def prepare(settings: ReplSettings) -> Launcher:
         read_only=read_only,
         limits=Limits(
             memory_bytes=settings.memory_mb * _MIB,
-            cpu_s=_WHOLE_LIFE_CPU_S,
+            cpu_s=WHOLE_LIFE_CPU_S,
             file_bytes=settings.scratch_mb * _MIB,
         ),
         scratch_bytes=settings.scratch_mb * _MIB,

@@ -4,12 +4,14 @@ It knows no Lean. A program's `theorem NAME : TYPE` is taken at its word; `-- fa
 script do what a real REPL does rarely. A file `mode` beside it makes it fail from the start.
 """
 
+import hashlib
 import json
 import mmap
 import os
 import re
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -79,6 +81,10 @@ def fault(name, argument, env):
         shared = mmap.mmap(-1, 1 << 30)
         for page in range(0, 1 << 30, 4096):
             shared[page] = 1
+        time.sleep(600)
+    if name == "burn":
+        for _ in range(3):
+            threading.Thread(target=lambda: [hashlib.sha256(bytes(1 << 24)) for _ in range(10**6)]).start()
         time.sleep(600)
     if name == "child":
         child = subprocess.Popen(["sleep", "300"])

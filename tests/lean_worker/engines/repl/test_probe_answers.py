@@ -3,7 +3,7 @@
 import pytest
 from lean_interact.interface import CommandResponse, Message, Pos
 
-from lean_worker.engines.repl.answers import classify_axioms, messages, uses_placeholder
+from lean_worker.engines.repl.answers import classify_axioms, messages, tactic_states, uses_placeholder
 from lean_worker.engines.repl.expectation import Expectation, compare
 from lean_worker.engines.repl.probes import (
     ProbeFault,
@@ -141,3 +141,15 @@ def test_an_unreadable_type_equals_no_other():
     unreadable = read_printed("t", said("theorem t : P ) := ⋯"))
     assert unreadable.type is None
     assert not compare(wanted, unreadable, {}).statement
+
+
+def test_goals_and_tactics_become_states():
+    goals = "case a\nn : Nat\n⊢ n =\n    n\ncase b\n⊢ True"
+    tactics = [
+        {"pos": {"line": 1, "column": 2}, "endPos": {"line": 1, "column": 9}, "goals": goals, "tactic": "rfl"},
+        {"pos": {"line": 2, "column": 2}, "endPos": {"line": 2, "column": 9}, "goals": "⊢ True", "tactic": "trivial"},
+    ]
+    first, last = tactic_states(CommandResponse.model_validate({"env": 1, "tactics": tactics}))
+    assert first.goals_before == ("case a\nn : Nat\n⊢ n =\n    n", "case b\n⊢ True")
+    assert first.goals_after == last.goals_before == ("⊢ True",)
+    assert last.goals_after == ()

@@ -140,6 +140,21 @@ async def test_growing_memory_is_stopped(scripted, kind):
     await assert_clean(engine)
 
 
+async def test_processor_time_beyond_its_share_ends_a_check(scripted):
+    engine = await scripted(cpus=0.05)
+    answer = await engine.check(task(fault="burn", timeout_s=30))
+    assert answer.status is CheckStatus.TIMEOUT
+    assert answer.elapsed_s < 25
+    assert "processors" in answer.detail
+
+
+async def test_what_is_no_unicode_is_an_error_of_the_program(scripted):
+    engine = await scripted()
+    broken = task("theorem t : True := trivial -- \ud800")
+    assert judge(broken, await engine.check(broken)).reason is Reason.COMPILE_ERROR
+    await assert_clean(engine)
+
+
 async def test_a_filled_private_folder_is_stopped(scripted):
     engine = await scripted(scratch_mb=16)
     answer = await engine.check(task(fault="disk 17", timeout_s=30))
