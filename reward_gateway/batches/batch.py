@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from reward_gateway.batches.admission import retry_after_s
 from reward_gateway.batches.answer import Answer, make_answer
 from reward_gateway.batches.desk import LeanDesk, LeanMissing
 from reward_gateway.batches.plan import Plan
-from reward_gateway.batches.prepare import Prepared, prepare
+from reward_gateway.batches.prepare import Preparation, Prepared, prepare
 from reward_gateway.batches.state import BatchState, Cut
 from reward_gateway.errors import ProblemError
 from reward_gateway.pace import Pace
@@ -30,7 +30,8 @@ class Batch:
     """One batch of this gateway. `key` is its record's key, None when the caller cannot name it again.
 
     `durable`: it goes on when nobody waits (a job). `adopted`: it ran on a gateway that is gone. `received_at` is on
-    the monotonic clock, moved so that time without a home does not count.
+    the monotonic clock, moved so that time without a home does not count. `given`: the candidates as their route
+    prepared them, where it is not the policy of a batch that decides what reaches Lean.
     """
 
     id: str
@@ -42,6 +43,7 @@ class Batch:
     received_at: float
     durable: bool
     adopted: bool = False
+    given: Sequence[Preparation] | None = None
     waiters: int = 0
     cancelling: bool = False
     accepted: asyncio.Event = field(default_factory=asyncio.Event)
@@ -110,8 +112,8 @@ async def score(batch: Batch, desk: LeanDesk, spawn: Callable[[asyncio.Task[None
 async def _prepare_and_ask(batch: Batch, desk: LeanDesk) -> None:
     state, pace = batch.state, Pace()
     new: list[Prepared] = []
-    for candidate in batch.candidates:
-        prepared = prepare(candidate, batch.plan)
+    for index, candidate in enumerate(batch.candidates):
+        prepared = prepare(candidate, batch.plan) if batch.given is None else batch.given[index]
         if state.add(prepared, batch.elapsed_s) and isinstance(prepared, Prepared):
             new.append(prepared)
         if len(new) == _ASK:

@@ -6,13 +6,14 @@ import asyncio
 import contextlib
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from reward_gateway.batches.admission import Admission
 from reward_gateway.batches.answer import Answer
 from reward_gateway.batches.batch import Batch, problem_of, score
 from reward_gateway.batches.desk import LeanDesk
 from reward_gateway.batches.plan import make_plan
+from reward_gateway.batches.prepare import Preparation
 from reward_gateway.batches.records import Record, Records
 from reward_gateway.bodies.score import ScoreBody, parse_score_body
 from reward_gateway.errors import ProblemError
@@ -75,6 +76,30 @@ class Batches:
                 if isinstance(found, Batch):
                     found.waiters += 1
         return found
+
+    def start_unnamed(
+        self, body: ScoreBody, *, received_at: float, given: Sequence[Preparation] | None = None
+    ) -> Batch:
+        """A batch that nobody can ask for again, for routes that make batches themselves; see `Batch.given`.
+
+        Counts its caller as a waiter until `leave`. Raises `ProblemError`.
+        """
+        if self.draining:
+            raise shutting_down()
+        batch = Batch(
+            id=f"b-{secrets.token_hex(8)}",
+            subscriber=secrets.token_hex(12),
+            digest="",
+            key=None,
+            plan=make_plan(body.options, self._settings),
+            candidates=body.candidates,
+            received_at=received_at,
+            durable=False,
+            given=given,
+        )
+        self._launch(batch)
+        batch.waiters += 1
+        return batch
 
     async def _open(self, batch: Batch, key: str, request: str | None) -> Batch | Record:
         running = self.named.get(key)
