@@ -117,6 +117,26 @@ class GatewaySettings(_Section):
     )
 
 
+class CompatSettings(_Section):
+    """The routes that speak other programs' protocols (`/compat/...`, Kimina's), where a call carries one sample."""
+
+    limit_s: float = Field(90.0, gt=0, le=95, description="A sample is answered after this at the latest, seconds.")
+    window_s: float = Field(0.05, ge=0, le=5, description="Samples that arrive within this are one batch, seconds.")
+    group_wait_s: float = Field(
+        10.0, ge=0, le=90, description="So long a group that names its `group_size` may wait to be complete, seconds."
+    )
+    max_batch: int = Field(4_096, ge=1, le=65_536, description="Samples that are joined into one batch at most.")
+    undecided: float = Field(
+        0.0, description="Reward of a sample that nobody decided; its answer says `status` `fallback`."
+    )
+    on_failure: Literal["error", "fallback"] = Field(
+        "error",
+        description="When our own part fails: `error` answers 503, which trainers retry and then report; `fallback` "
+        "answers `undecided` with `status` `fallback`.",
+    )
+    prepend_header: bool = Field(False, description="Give code without imports the header, instead of rejecting it.")
+
+
 class WorkerSettings(_Section):
     """A Lean worker process and the engines it owns."""
 
@@ -218,6 +238,7 @@ class Settings(BaseSettings):
     log: LogSettings = LogSettings()
     client: ClientSettings = ClientSettings()
     gateway: GatewaySettings = GatewaySettings()
+    compat: CompatSettings = CompatSettings()
     worker: WorkerSettings = WorkerSettings()
     lean: LeanSettings = LeanSettings()
     repl: ReplSettings = ReplSettings()
