@@ -38,6 +38,7 @@ async function build(options) {
   const leanOptions = objects.constant('l_Lean_Options_empty');
   runtime.filesRead = [];
   const environment = importModules(objects, options.imports, leanOptions);
+  const lean = versions(objects);
   objects.refresh();
   objects.bytes.fill(0, stack.canary.address + 4, stack.top); // what imports left in the dead part of the stack
   image.write(options.snapshot, objects, runtime.symbols, {
@@ -45,7 +46,7 @@ async function build(options) {
     pointers: { environment, options: leanOptions, canary: stack.canary },
     stack: { bottom: stack.bottom, top: stack.top },
     library: runtime.filesRead,
-    lean: versions(objects),
+    lean,
   });
 }
 

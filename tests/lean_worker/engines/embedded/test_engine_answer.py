@@ -31,7 +31,7 @@ def reply(**parts: Any) -> dict[str, Any]:
         # The watchdog words itself as an exhausted budget; only the host knows that it fired.
         ({"messages": [BUDGET], "poked": True}, CheckStatus.TIMEOUT),
         ({"messages": [MISTAKE], "poked": True}, CheckStatus.TIMEOUT),
-        ({"kernelOutOfBudget": True, "poked": True}, CheckStatus.TIMEOUT),
+        ({"kernelOutOfBudget": True, "target": {**GOOD, "kernelAccepts": False}, "poked": True}, CheckStatus.TIMEOUT),
         ({"target": None, "statementError": "slow", "poked": True}, CheckStatus.TIMEOUT),
         # It fired, and the check came out right all the same.
         ({"poked": True}, CheckStatus.DONE),
