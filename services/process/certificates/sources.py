@@ -45,5 +45,9 @@ def modules(*roots: str) -> list[str]:
 
 @lru_cache(maxsize=8)
 def preamble(*roots: str) -> str:
-    """The roots and everything that they import as one program, imports removed."""
-    return "\n".join(_IMPORT.sub("", source_of(module)).strip("\n") + "\n" for module in modules(*roots))
+    """The roots and everything that they import as one program, imports removed.
+
+    Nothing of it is compiled (the embedded Lean has no code of the core library to link with): it is for the kernel.
+    """
+    texts = (_IMPORT.sub("", source_of(module)).strip("\n") + "\n" for module in modules(*roots))
+    return "noncomputable section\n" + "\n".join(texts)

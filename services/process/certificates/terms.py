@@ -27,7 +27,7 @@ def boolean(value: bool) -> str:
 
 
 def integer(value: int) -> str:
-    return f".ofNat {natural(value)}" if value >= 0 else f".negSucc {natural(-1 - value)}"
+    return f".ofNat ({natural(value)})" if value >= 0 else f".negSucc ({natural(-1 - value)})"
 
 
 def natural(value: int) -> str:
