@@ -7,7 +7,6 @@ const { gate, clearPublishedSlots } = require('./imports.js');
 
 const MEBIBYTE = 1 << 20;
 const PAGE = 65536;
-const OUTPUT_LIMIT = 64 * 1024; // bytes of a candidate's own output that are kept
 
 /** A shared memory whose maximum is a hard cap: growth beyond it fails inside Lean. */
 const makeMemory = (initialMb, maximumMb) => new WebAssembly.Memory({
@@ -64,7 +63,7 @@ class Runtime {
     this.exports = null;
     this.symbols = null;
     this.filesRead = []; // [address, bytes] of the library's files
-    this.resetOutput();
+    this.ranOutOfMemory = false;
   }
 
   instantiate(published) {
@@ -81,34 +80,18 @@ class Runtime {
     clearPublishedSlots(this.module, this.exports.__indirect_function_table);
   }
 
-  /** Exceptions that a trap left half-handled in the glue code. */
+  /** Forget what a check left in JavaScript: exceptions that a trap left half-handled in the glue code. */
   resetGlue() {
     globalThis.exceptionCaught.length = 0;
     globalThis.uncaughtExceptionCount = 0;
     globalThis.exceptionLast = 0;
-  }
-
-  resetOutput() {
-    this.outputBytes = 0;
-    this.outputParts = [];
     this.ranOutOfMemory = false;
-  }
-
-  /** What the candidate printed, cut to the limit. */
-  outputText() {
-    return Buffer.concat(this.outputParts).toString('utf8');
   }
 
   // What `imports.js` asks of its host.
 
   lookupSymbol(address) {
     return this.symbols.address(this.cString(address >>> 0));
-  }
-
-  output(fd, bytes) {
-    const room = OUTPUT_LIMIT - this.outputBytes;
-    this.outputBytes += bytes.length;
-    if (room > 0) this.outputParts.push(Buffer.from(bytes.slice(0, room)));
   }
 
   read(address, length) {

@@ -29,7 +29,7 @@ class HostTrap extends Error {
 
 /**
  * Wrap the glue code's imports. `host` supplies what is answered here instead:
- * `memory`, `maximumBytes`, `lookupSymbol(addressOfName)`, `output(fd, bytes)`, `outOfMemory()`; `read(start, length)` is
+ * `memory`, `maximumBytes`, `lookupSymbol(addressOfName)`, `outOfMemory()`; `read(start, length)` is
  * told where the contents of files went.
  */
 function gate(published, host) {
@@ -77,7 +77,7 @@ function ownImports(host) {
     _dlsym_js: (handle, symbol) => host.lookupSymbol(symbol),
     emscripten_get_heap_max: () => host.maximumBytes,
     emscripten_resize_heap: (requested) => grow(host, requested >>> 0),
-    fd_write: (fd, vectors, count, written) => writeOut(host, fd, vectors >>> 0, count, written >>> 0),
+    fd_write: (fd, vectors, count, written) => writeOut(host, vectors >>> 0, count, written >>> 0),
   };
 }
 
@@ -110,17 +110,11 @@ function readIn(host, real, [fd, vectors, count, read]) {
   return result;
 }
 
-/** `writev` on standard output and error, to the host's bounded sink. */
-function writeOut(host, fd, vectors, count, written) {
-  if (fd !== 1 && fd !== 2) return EPERM;
+/** `writev`: whatever Lean itself does not capture as a message goes nowhere. */
+function writeOut(host, vectors, count, written) {
   const view = new DataView(host.memory.buffer);
   let total = 0;
-  for (let i = 0; i < count; i++) {
-    const start = view.getUint32(vectors + 8 * i, true);
-    const length = view.getUint32(vectors + 8 * i + 4, true);
-    host.output(fd, new Uint8Array(host.memory.buffer, start, length));
-    total += length;
-  }
+  for (let i = 0; i < count; i++) total += view.getUint32(vectors + 8 * i + 4, true);
   view.setUint32(written, total, true);
   return 0;
 }

@@ -15,6 +15,7 @@ const { axiomsOf, COMPILER_AXIOMS, hasPlaceholder, Pristine, PristineAxioms } = 
 const { typeFingerprint, meaningFingerprint } = require('./fingerprint.js');
 const { printSignature } = require('./print.js');
 const { Builder, replay, Refused } = require('./kernel.js');
+const { readTactics } = require('./tactics.js');
 const { importsOf, HeaderError } = require('./header.js');
 
 const KEPT_STATEMENTS = 256;
@@ -43,14 +44,12 @@ class Session {
   reset() {
     this.image.restore(this.objects);
     this.runtime.resetGlue();
-    this.runtime.resetOutput();
   }
 
   /** The same after trusted work: an elaborated statement, a replay. */
   resetAfterTrusted() {
     this.image.restoreAfterTrusted(this.objects);
     this.runtime.resetGlue();
-    this.runtime.resetOutput();
   }
 
   frontend(heartbeats) {
@@ -105,18 +104,22 @@ class Session {
   }
 
   /** Run the candidate and copy out everything that it left. */
-  run({ code, heartbeats }) {
+  run({ code, heartbeats, tactics }) {
     const o = this.objects;
     const frontend = this.frontend(heartbeats);
     const { context, parserState, messages } = frontend.header(code);
     const state = frontend.process(context, parserState, frontend.initialState(messages));
     const report = readMessages(o, o.field(state, STATE_MESSAGES));
-    return { report, ...copyLocals(o, o.field(state, STATE_ENVIRONMENT)), output: this.runtime.outputText() };
+    return {
+      report,
+      ...copyLocals(o, o.field(state, STATE_ENVIRONMENT)),
+      tactics: tactics ? readTactics(o, state) : [],
+    };
   }
 
-  judge(request, { report, terms, written, output }, expected) {
+  judge(request, { report, terms, written, tactics }, expected) {
     const answer = {
-      messages: report.messages, truncated: report.truncated, output, hasPlaceholder: hasPlaceholder(terms),
+      messages: report.messages, truncated: report.truncated, tactics, hasPlaceholder: hasPlaceholder(terms),
       target: null, theorems: [],
     };
     const judgement = new Judgement(this, terms, request);
