@@ -8,6 +8,7 @@ from typing import Any
 
 from fastapi import FastAPI
 
+from reward_gateway.compat.joiner import Joiner
 from reward_gateway.edge import Edge, install_error_handlers
 from reward_gateway.gateway import Gateway
 from reward_gateway.openapi import build_document
@@ -34,6 +35,8 @@ def create_app(settings: Settings) -> FastAPI:
         title="lean-reward", lifespan=lifespan, openapi_url="/openapi.json", redoc_url=None, redirect_slashes=False
     )
     app.state.gateway = gateway
+    app.state.compat = settings.compat
+    app.state.joiner = Joiner(settings.compat, gateway.batches)
     app.add_middleware(Edge)
     install_error_handlers(app)
     for operation in OPERATIONS:

@@ -5,9 +5,10 @@ Requests ignore what they do not know, because we do not own them.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
 
 from services.contracts.base import MAX_CANDIDATES, MAX_TIMEOUT_S, LeanText, Name, Wire
 from services.contracts.outcomes import Reason, Source, Verdict
@@ -17,12 +18,32 @@ class _Foreign(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True, allow_inf_nan=False)
 
 
+def _number_as_name(value: Any) -> Any:
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+GroupName = Annotated[Name, BeforeValidator(_number_as_name)]
+"""A name, or a whole number: what trainers count their groups with."""
+
+
+def _distinct(ids: Sequence[str | int], what: str) -> None:
+    seen: set[str] = set()
+    for given in map(str, ids):
+        if given in seen:
+            raise ValueError(f"the {what} must be distinct: {given[:64]!r} is there twice")
+        seen.add(given)
+
+
 class TaskReference(_Foreign):
-    """What a trainer puts in `label`: this object, its JSON text, or the statement alone as a string."""
+    """What a trainer puts in `label`: this object, its JSON text, or the statement alone as a string.
+
+    `group` names the prompt; samples of one group are scored together. With `group_size` the first ones wait a while
+    for the rest.
+    """
 
     statement: LeanText | None = None
     header: LeanText | None = None
-    group: Name | None = None
+    group: GroupName | None = None
     group_size: Annotated[int, Field(ge=1, le=65_536)] | None = None
 
 
@@ -93,6 +114,12 @@ class OpenRLHFRequest(_Foreign):
     prompts: tuple[str, ...]
     labels: tuple[JsonValue, ...]
 
+    @model_validator(mode="after")
+    def _one_length(self) -> OpenRLHFRequest:
+        if not len(self.query) == len(self.prompts) == len(self.labels):
+            raise ValueError(f"{len(self.query)} query, {len(self.prompts)} prompts and {len(self.labels)} labels")
+        return self
+
 
 class OpenRLHFResponse(Wire):
     """Rewards, scores from 0 to 1, and numbers for its log."""
@@ -128,8 +155,15 @@ class KiminaCheckRequest(_Foreign):
     snippets: Annotated[tuple[KiminaSnippet, ...], Field(min_length=1, max_length=MAX_CANDIDATES)]
     timeout: Annotated[int, Field(gt=0, le=int(MAX_TIMEOUT_S))] = 30
     debug: bool = False
-    reuse: bool = True
-    infotree: InfoTree | None = None
+    reuse: bool = Field(default=True, description="Makes no difference: every check starts from a clean environment.")
+    infotree: InfoTree | None = Field(
+        default=None, description="Whatever is asked for: the tactics and their goals, where the engine reports them."
+    )
+
+    @model_validator(mode="after")
+    def _distinct_ids(self) -> KiminaCheckRequest:
+        _distinct([snippet.id for snippet in self.snippets], "ids")
+        return self
 
 
 class KiminaResult(_Foreign):
@@ -155,6 +189,16 @@ class KiminaCode(_Foreign):
     proof: str | None = None
     code: str | None = None
 
+    @model_validator(mode="after")
+    def _one_program(self) -> KiminaCode:
+        if self.proof is None and self.code is None:
+            raise ValueError("`proof` or `code` is needed")
+        return self
+
+    @property
+    def program(self) -> str:
+        return self.proof if self.proof is not None else self.code or ""
+
 
 class KiminaVerifyRequest(_Foreign):
     """`POST /verify`."""
@@ -168,9 +212,14 @@ class KiminaVerifyRequest(_Foreign):
     infotree_type: InfoTree | None = None
     disable_cache: bool = False
 
+    @model_validator(mode="after")
+    def _distinct_ids(self) -> KiminaVerifyRequest:
+        _distinct([code.custom_id for code in self.codes], "custom_ids")
+        return self
+
 
 class KiminaVerifyResult(_Foreign):
-    custom_id: str | int
+    custom_id: str
     error: str | None = None
     response: dict[str, JsonValue] | None = None
 

@@ -67,6 +67,14 @@ QUEUE_OLDEST_AGE = Gauge("lean_reward_queue_oldest_age_seconds", "How long the o
 QUEUE_RUNNING = Gauge("lean_reward_queue_running", "Jobs that workers hold.")
 LEAN_ENGINES = Gauge("lean_reward_lean_engines", "Warm engines of all announced workers.")
 
+# Other programs' protocols
+
+COMPAT_SAMPLES = Counter("lean_reward_compat_samples", "Samples of single-sample calls answered.", ("route", "status"))
+COMPAT_JOINED = Counter("lean_reward_compat_joined", "Calls joined to an equal sample that was in flight.")
+COMPAT_BATCH_SIZE = Histogram(
+    "lean_reward_compat_batch_size", "Samples joined into one batch.", buckets=(1, 2, 4, 8, 16, 64, 256, 1024, 4096)
+)
+
 # Process rewards
 
 STEPS_JUDGED = Counter("lean_reward_steps_judged", "Steps of agent trajectories that the penalty rules judged.")

@@ -135,6 +135,10 @@ class CompatSettings(_Section):
         "answers `undecided` with `status` `fallback`.",
     )
     prepend_header: bool = Field(False, description="Give code without imports the header, instead of rejecting it.")
+    kimina_limit_s: float = Field(
+        540.0, gt=0, le=3_600, description="A call of a Kimina client is answered after this at the latest, seconds."
+    )
+    kimina_wait_s: float = Field(60.0, ge=0, le=3_600, description="So long such a call may wait for room, seconds.")
 
 
 class WorkerSettings(_Section):

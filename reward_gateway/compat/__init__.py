@@ -1,0 +1,1 @@
+"""Other programs' protocols: one sample a call joined into batches, and raw answers of Lean."""
