@@ -58,6 +58,16 @@ def decide_gate(answer: GateAnswer, rule: CascadeRule) -> CascadePrediction | No
     return None
 
 
+def accept_by_gate(answer: GateAnswer, rule: CascadeRule) -> CascadePrediction:
+    """The prediction of the gate alone, without a feedback model (the one-token classifier of Section 4.1)."""
+    if (decided := decide_gate(answer, rule)) is not None:
+        return decided
+    if isinstance(answer, EngineFault):
+        raise TypeError("a fault is decided above")
+    detail = f"gate {answer:.3f} is not below {rule.threshold:g}"
+    return CascadePrediction(Verdict.VALID, Reason.OK, detail, gate=answer)
+
+
 def decide_feedback(gate: float, answer: FeedbackAnswer, rule: CascadeRule, program: str) -> CascadePrediction:
     """The prediction for a program that passed the gate with score `gate`, from its traces."""
     if isinstance(answer, EngineFault):
@@ -89,6 +99,7 @@ __all__ = [
     "SELF_CONSISTENCY",
     "CascadePrediction",
     "CascadeRule",
+    "accept_by_gate",
     "decide_feedback",
     "decide_gate",
 ]

@@ -1,8 +1,8 @@
 """The learned evaluator: `POST /v1/evaluate`, `GET /readyz` of its service, `GET /v1/evaluator/quality`.
 
 A streamed answer (`application/x-ndjson`) has one `Prediction` line for each program and, where the request says
-`scores`, a line of the same shape before it (`unknown`, `not_decided`) for each program that has passed the gate and waits
-for the feedback model. A stream that ends without a verdict or a fault for every program was cut off.
+`scores`, a line of the same shape before it (`unknown`, `not_decided`) for each program that has passed the gate and
+waits for the feedback model. A stream that ends without a verdict or a fault for every program was cut off.
 """
 
 from __future__ import annotations

@@ -67,6 +67,28 @@ QUEUE_OLDEST_AGE = Gauge("lean_reward_queue_oldest_age_seconds", "How long the o
 QUEUE_RUNNING = Gauge("lean_reward_queue_running", "Jobs that workers hold.")
 LEAN_ENGINES = Gauge("lean_reward_lean_engines", "Warm engines of all announced workers.")
 
+# Evaluator
+
+EVALUATIONS = Counter("lean_reward_evaluations", "Programs that the evaluator predicted.", ("verdict", "reason"))
+EVALUATION_SECONDS = Histogram(
+    "lean_reward_evaluation_seconds", "Time of one request for predictions.", ("method",), buckets=_BATCH_SECONDS
+)
+EVALUATIONS_IN_FLIGHT = Gauge(
+    "lean_reward_evaluations_in_flight", "Programs that the evaluator was sent and still has."
+)
+EVALUATOR_FAULTS = Counter("lean_reward_evaluator_faults", "Programs on which an engine failed.", ("stage",))
+EVALUATOR_RETRIES = Counter("lean_reward_evaluator_retries", "Programs sent to another pair after that.", ("stage",))
+EVALUATOR_RESTARTS = Counter("lean_reward_evaluator_restarts", "Engines found dead and started again.", ("stage",))
+EVALUATOR_ENGINES_UP = Gauge("lean_reward_evaluator_engines_up", "Engines that serve.", ("stage",))
+EVALUATOR_CHANGE_OVER_SECONDS = Histogram(
+    "lean_reward_evaluator_change_over_seconds",
+    "Time in which a GPU that holds one model at a time changes over to the other.",
+    buckets=_BATCH_SECONDS,
+)
+EVALUATOR_DEMONSTRATION = Gauge(
+    "lean_reward_evaluator_demonstration", "1 while the models are a demonstration whose predictions mean nothing."
+)
+
 # Other programs' protocols
 
 COMPAT_SAMPLES = Counter("lean_reward_compat_samples", "Samples of single-sample calls answered.", ("route", "status"))
@@ -82,5 +104,52 @@ PENALTIES = Counter("lean_reward_penalties", "Penalties (gamma) by rule.", ("rul
 PENALTY_SECONDS = Histogram(
     "lean_reward_penalty_seconds", "Time of one request for penalties.", buckets=(0.01, 0.05, 0.25, 1, 5, 10, 30, 60)
 )
+GROUP_SECONDS = Histogram(
+    "lean_reward_group_seconds", "From receipt of a group of rollouts to its answer.", buckets=_BATCH_SECONDS
+)
+ROLLOUTS = Counter("lean_reward_rollouts", "Rollouts of agents that were scored.")
+ROLLOUT_FLAGS = Counter("lean_reward_rollout_flags", "What trainers were warned of, by rollout.", ("flag",))
+
+# Operation
+
+LEASES_EXPIRED = Counter(
+    "lean_reward_leases_expired", "Jobs of vanished workers that this process found, by what became of them.", ("fate",)
+)
+QUEUE_REACHABLE = Gauge("lean_reward_queue_reachable", "1 while the queue answers this gateway.")
+LEAN_IDENTITIES = Gauge("lean_reward_lean_identities", "Different Leans among the announced workers.")
+SANDBOX = Gauge("lean_reward_sandbox", "Engines of this worker by the tier that confines their programs.", ("tier",))
+
+# A counter that first appears at 1 has no increase, and these are rare and alerted on: they are there from the start.
+for _outcome in ("answered", "failed", "cancelled", "handed_over"):
+    for _mode in ("lean", "hybrid", "evaluator"):
+        BATCHES.labels(_mode, _outcome)
+for _code in ("internal_error", "lean_unavailable", "queue_full", "queue_unavailable", "too_much_in_flight"):
+    PROBLEMS.labels(_code)
+for _reason in ("infrastructure", "lean_timeout", "not_decided"):
+    UNKNOWNS.labels(_reason)
+for _reason in ("ok", "compile_error", "kernel_rejected", "resource_exhausted"):
+    CHECKS.labels("ok", _reason)
+for _status, _reason in (("timeout", "lean_timeout"), ("crashed", "infrastructure")):
+    CHECKS.labels(_status, _reason)
+for _cause in ("crashed", "out_of_memory", "unavailable"):
+    CHECKS_RETRIED.labels(_cause)
+    ENGINE_RESTARTS.labels(_cause)
+for _cause in ("drain", "engine", "unstarted"):
+    CLAIMS_RELEASED.labels(_cause)
+for _result in ("failed", "ok"):
+    ENGINE_WARM_UPS.labels(_result)
+for _call in ("announce", "claim", "complete", "heartbeat", "reap"):
+    QUEUE_ERRORS.labels(_call)
+for _fate in ("requeued", "crashed", "expired"):
+    LEASES_EXPIRED.labels(_fate)
+for _rule in (
+    "consecutive_repetition",
+    "no_op_command",
+    "constant_shell_output",
+    "pure_print_script",
+    "intermediate_no_action",
+    "no_progress_reexecution",
+):
+    PENALTIES.labels(_rule)
 
 __all__ = ["Counter", "Gauge", "Histogram"]

@@ -1,0 +1,1 @@
+"""Labelling programs with Lean, and training the models that predict it."""
