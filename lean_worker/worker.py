@@ -11,6 +11,7 @@ import contextlib
 import itertools
 import random
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -343,6 +344,9 @@ class Worker:
         ready, running = sum(slot.ready for slot in self.slots), len(self._at(_Stage.RUNNING))
         for state, count in (("busy", running), ("idle", max(0, ready - running)), ("down", len(self.slots) - ready)):
             metrics.SLOTS.labels(state).set(count)
+        tiers = Counter(str(getattr(slot.engine, "sandbox", "wasm")) for slot in self.slots if slot.started)
+        for tier, count in tiers.items():
+            metrics.SANDBOX.labels(tier).set(count)
         for slot in self.slots:
             metrics.ENGINE_RSS.labels(str(slot.index)).set(slot.engine.rss_bytes)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 from pydantic import ValidationError
 from redis.exceptions import RedisError
@@ -15,7 +16,7 @@ from reward_gateway.batches.prepare import Prepared
 from reward_gateway.batches.state import BatchState
 from reward_gateway.batches.workers import Fleet
 from reward_gateway.pace import Pace
-from services.contracts.lean import LeanJob, LeanOutcome
+from services.contracts.lean import LeanOutcome
 from services.contracts.outcomes import LeanStatus, Reason, Verdict
 from services.queue.cache import VerdictCache
 from services.queue.errors import QueueError, QueueUnavailable
@@ -25,7 +26,6 @@ from services.runtime import metrics
 from services.runtime.logging import get_logger
 
 _WATCH_S = 1.0
-_EXTRA_TTL_S = 60.0
 _SMOOTHING = 0.2
 _RESTART_GRACE_S = 15.0
 
@@ -43,6 +43,21 @@ _UNREADABLE = LeanOutcome(
 )
 
 
+class Asker(Protocol):
+    """Who is told Lean's answers: a batch, or the lane that labels predictions."""
+
+    received_at: float
+
+    @property
+    def ttl_s(self) -> float: ...
+
+    def receive(self, key: str, outcome: LeanOutcome, at_s: float) -> bool: ...
+
+    def checked(self, key: str, outcome: LeanOutcome) -> None: ...
+
+    def unanswered(self) -> list[Submission]: ...
+
+
 class LeanDesk:
     """One for each gateway process. `watch` and `deliver` run as tasks for the life of the process.
 
@@ -54,7 +69,8 @@ class LeanDesk:
         self._queue = queue
         self._cache = cache
         self._home = home
-        self._states: dict[str, BatchState] = {}
+        self._askers: dict[str, Asker] = {}
+        self._passing_on = asyncio.Lock()
         self._answers_since = 0
         self._ready_at = -math.inf
         self.fleet = Fleet()
@@ -72,13 +88,18 @@ class LeanDesk:
         recently = time.monotonic() - self._ready_at < _RESTART_GRACE_S
         return self.reachable and bool(self.fleet.ready or (self.fleet.workers and recently))
 
-    def open(self, subscriber: str, state: BatchState) -> None:
-        """From now on answers for `subscriber` go to `state`."""
-        self._states[subscriber] = state
+    def open(self, subscriber: str, asker: Asker) -> None:
+        """From now on answers for `subscriber` go to `asker`."""
+        self._askers[subscriber] = asker
 
     def close(self, subscriber: str) -> None:
         """Answers that come later change nothing any more."""
-        self._states.pop(subscriber, None)
+        self._askers.pop(subscriber, None)
+
+    async def settled(self) -> None:
+        """Wait until the answers that have been received are passed on, so that none of them comes too late."""
+        async with self._passing_on:
+            pass
 
     async def ask(self, subscriber: str, state: BatchState, prepared: Sequence[Prepared]) -> None:
         """Answer from the cache what is known, and queue the rest.
@@ -95,7 +116,14 @@ class LeanDesk:
             await self.look()
             if not self.lean_present:
                 raise LeanMissing
-        await self._submit(subscriber, state, asked)
+        await self.submit(subscriber, state, state.submissions(asked))
+
+    async def raise_priority(self, changes: Mapping[str, int]) -> None:
+        """Move waiting checks forward; a queue that cannot be reached leaves them where they are."""
+        try:
+            metrics.PRIORITIES_RAISED.inc(await self._queue.raise_priority(changes))
+        except QueueUnavailable as error:
+            get_logger().warning("priorities_not_raised", checks=len(changes), error=str(error))
 
     async def withdraw(self, subscriber: str) -> None:
         """Cancel what a subscriber still waits for. A queue that cannot be reached is left to those who reap."""
@@ -104,20 +132,19 @@ class LeanDesk:
         except QueueUnavailable as error:
             get_logger().warning("withdraw_failed", subscriber=subscriber, error=str(error))
 
-    async def adopt(self, subscriber: str, state: BatchState) -> None:
+    async def adopt(self, subscriber: str, asker: Asker) -> None:
         """Take over the answers of a subscriber of another gateway, those that came before included."""
-        self.open(subscriber, state)
+        self.open(subscriber, asker)
         await self._queue.adopt(subscriber, self._home)
-        await self._collect(subscriber, state)
+        await self._collect(subscriber, asker)
 
     async def resync(self) -> None:
         """Ask again for everything unanswered: the server lost its memory, or others took this process for dead."""
-        for subscriber, state in list(self._states.items()):
-            unanswered = state.waiting
-            again = {p.key: p for p in state.prepared if isinstance(p, Prepared) and p.key in unanswered}
+        for subscriber, asker in list(self._askers.items()):
+            again = asker.unanswered()
             if again:
                 get_logger().warning("batch_asked_again", subscriber=subscriber, jobs=len(again))
-                await self._submit(subscriber, state, list(again.values()))
+                await self.submit(subscriber, asker, again)
 
     async def look(self) -> None:
         """Refresh `fleet`, `stats` and `reachable` now; never raises."""
@@ -129,6 +156,7 @@ class LeanDesk:
                 get_logger().warning("queue_unavailable", error=str(error))
             self.reachable = False
             self.stats = None
+            metrics.QUEUE_REACHABLE.set(0)
             return
         self.reachable = True
         self.stats = stats
@@ -137,7 +165,9 @@ class LeanDesk:
         metrics.QUEUE_DEPTH.set(stats.depth)
         metrics.QUEUE_OLDEST_AGE.set(stats.oldest_age_s)
         metrics.QUEUE_RUNNING.set(stats.running)
+        metrics.QUEUE_REACHABLE.set(1)
         metrics.LEAN_ENGINES.set(self.fleet.ready)
+        metrics.LEAN_IDENTITIES.set(len(self.fleet.identities))
 
     async def watch(self) -> None:
         """Look every second, reap leases, and ask again when the server has lost its memory."""
@@ -165,16 +195,18 @@ class LeanDesk:
         async for deliveries in self._queue.deliveries(self._home):
             at = time.monotonic()
             fresh: dict[str, bytes] = {}
-            for delivery in deliveries:
-                state = self._states.get(delivery.subscriber)
-                if state is not None:
-                    self._pass_on(state, delivery, at, fresh)
-                    await pace.rest()
+            async with self._passing_on:
+                for delivery in deliveries:
+                    asker = self._askers.get(delivery.subscriber)
+                    if asker is not None:
+                        self._pass_on(asker, delivery, at, fresh)
+                        await pace.rest()
             await self._remember(fresh)
 
-    def _pass_on(self, state: BatchState, delivery: Delivery, at: float, fresh: dict[str, bytes]) -> None:
+    def _pass_on(self, asker: Asker, delivery: Delivery, at: float, fresh: dict[str, bytes]) -> None:
         outcome = _outcome(delivery)
-        state.receive(delivery.key, outcome, at - state.received_at)
+        if asker.receive(delivery.key, outcome, at - asker.received_at):
+            asker.checked(delivery.key, outcome)
         self._answers_since += 1
         if (
             outcome.status is LeanStatus.OK
@@ -214,28 +246,17 @@ class LeanDesk:
             state.receive(p.key, outcome, at)
         return rest
 
-    async def _submit(self, subscriber: str, state: BatchState, asked: Iterable[Prepared]) -> None:
-        plan = state.plan
-        submissions = [
-            Submission(
-                key=p.key,
-                payload=LeanJob(key=p.key, task=p.task).model_dump_json().encode(),
-                priority=plan.priority,
-                timeout_s=plan.lean_timeout_s,
-            )
-            for p in asked
-        ]
-        report = await self._queue.submit(
-            subscriber, submissions, home=self._home, ttl_s=plan.deadline_s + _EXTRA_TTL_S
-        )
+    async def submit(self, subscriber: str, asker: Asker, submissions: Sequence[Submission]) -> None:
+        """Queue jobs for a subscriber that was opened. Raises `QueueFull`, `QueueUnavailable`."""
+        report = await self._queue.submit(subscriber, submissions, home=self._home, ttl_s=asker.ttl_s)
         if report.finished:  # this subscriber was answered before: by a gateway that is gone, or before an outage
-            await self._collect(subscriber, state)
+            await self._collect(subscriber, asker)
 
-    async def _collect(self, subscriber: str, state: BatchState) -> None:
+    async def _collect(self, subscriber: str, asker: Asker) -> None:
         kept = await self._queue.delivered(subscriber)
         at, fresh = time.monotonic(), dict[str, bytes]()
         for delivery in kept.values():
-            self._pass_on(state, delivery, at, fresh)
+            self._pass_on(asker, delivery, at, fresh)
         await self._remember(fresh)
 
 

@@ -46,6 +46,7 @@ from services.queue.jobs import (
     SubmitReport,
 )
 from services.queue.streams import Fields, follow
+from services.runtime import metrics
 
 T = TypeVar("T")
 
@@ -277,6 +278,8 @@ class JobQueue:
         while more:
             *counts, more = await self._run("reap", self._keep_ms, self._max_attempts, _REAP_JOBS, leases_too)
             totals = [total + count for total, count in zip(totals, counts, strict=True)]
+        for fate, count in zip(("requeued", "crashed", "expired"), totals, strict=True):
+            metrics.LEASES_EXPIRED.labels(fate).inc(count)
         return ReapReport(*totals)
 
     async def stats(self) -> QueueStats:
