@@ -195,12 +195,6 @@ async def test_metrics_are_served_with_the_gateways_series(place: Place) -> None
         ("POST", "/v1/evaluate"),
         ("GET", "/v1/evaluator/quality"),
         ("GET", "/v1/votes/v1"),
-        ("POST", "/compat/slime"),
-        ("POST", "/compat/openrlhf"),
-        ("POST", "/api/check"),
-        ("POST", "/api/check/"),
-        ("POST", "/verify"),
-        ("GET", "/health"),
     ],
 )
 async def test_routes_of_later_issues_say_that_they_are_not_built(place: Place, method: str, path: str) -> None:
