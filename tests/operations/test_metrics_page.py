@@ -1,0 +1,69 @@
+"""`docs/metrics.md` says what the code defines, and its lists of label values are those of the code."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+import pytest
+from prometheus_client.metrics import MetricWrapperBase
+
+from lean_worker.sandbox import Tier
+from services.contracts.evaluator import EvaluationMethod
+from services.contracts.outcomes import LeanStatus, Reason, Source, Verdict
+from services.contracts.problems import ProblemCode
+from services.contracts.proofs import CutoffReason, Mode
+from services.contracts.trajectories import RolloutFlag
+from services.process.penalties.evidence import NAMES
+from services.runtime import metrics
+from tests.operations.documented_metrics import documented, label_values
+
+
+def defined() -> dict[str, MetricWrapperBase]:
+    return {value._name: value for value in vars(metrics).values() if isinstance(value, MetricWrapperBase)}
+
+
+def test_every_metric_is_documented_and_every_documented_metric_exists() -> None:
+    assert sorted(documented()) == sorted(defined())
+
+
+@pytest.mark.parametrize("name", sorted(defined()))
+def test_kind_labels_and_meaning_are_those_of_the_code(name: str) -> None:
+    metric, page = defined()[name], documented()[name]
+    assert page.kind == metric._type
+    assert tuple(page.labels) == tuple(metric._labelnames)
+    assert page.meaning.startswith(metric._documentation.rstrip(".")), page.meaning
+
+
+def test_every_label_has_its_list_of_values() -> None:
+    used = {values for metric in documented().values() for values in metric.labels.values()}
+    assert used == set(label_values())
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("mode", Mode),
+        ("cutoff", CutoffReason),
+        ("source", Source),
+        ("verdict", Verdict),
+        ("lean_status", LeanStatus),
+        ("method", EvaluationMethod),
+        ("flag", RolloutFlag),
+    ],
+)
+def test_listed_values_are_the_words_of_the_contract(name: str, words: type[Enum]) -> None:
+    assert label_values()[name] == {word.value for word in words}
+
+
+def test_listed_rules_and_tiers_are_those_of_the_code() -> None:
+    assert label_values()["rule"] == set(NAMES.values())
+    assert label_values()["tier"] == {tier.value for tier in Tier} | {"wasm"}
+
+
+def test_values_that_are_there_from_the_start_are_listed_ones() -> None:
+    elsewhere = {"reason": {r.value for r in Reason}, "code": {c.value for c in ProblemCode}}
+    for name, metric in defined().items():
+        for child in metric._metrics:
+            for label, value in zip(metric._labelnames, child, strict=True):
+                values = documented()[name].labels[label]
+                assert value in (label_values()[values] or elsewhere[values]), f"{name} {label}={value}"
