@@ -88,4 +88,8 @@ def Claim.penaltiesHold (claim : Claim) : Bool :=
 def Claim.rewardsHold (claim : Claim) : Bool :=
   sameList sameInteger (LeanReward.rewards claim.rate claim.rollout.alpha (claim.rollout.signals claim.rules)) claim.rewards
 
+/-- Whether every answer is right: what a certificate proves. -/
+def Claim.holds (claim : Claim) : Bool :=
+  claim.segmentationHolds && claim.votesHold && claim.penaltiesHold && claim.rewardsHold
+
 end LeanReward

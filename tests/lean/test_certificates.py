@@ -15,26 +15,26 @@ from services.process.certificates.emit import Certificate, certify, program
 from services.rewards.band import PassRate
 
 
-def falsified(answers: Answers, rng: random.Random) -> tuple[str, Answers]:
-    """One wrong answer, and the theorem that must fail for it."""
+def falsified(answers: Answers, rng: random.Random) -> Answers:
+    """One wrong answer."""
     at = rng.randrange(len(answers.rules))
     choice = rng.choice(["segmentation", "penalties", "rewards"] + ["votes"] * bool(answers.betas))
     if choice == "segmentation":
-        return choice, dataclasses.replace(answers, legal=not answers.legal)
+        return dataclasses.replace(answers, legal=not answers.legal)
     if choice == "votes":
         betas = list(answers.betas)
         index = rng.randrange(len(betas))
         betas[index] = {1: -1, -1: None, None: 1}[betas[index]]
-        return choice, dataclasses.replace(answers, betas=betas)
+        return dataclasses.replace(answers, betas=betas)
     if choice == "penalties":
         rules = [list(fired) for fired in answers.rules]
         rules[at] = [rule for rule in range(1, 7) if (rule in rules[at]) != (rule == rng.randint(1, 6))] or [2]
         if rules[at] == list(answers.rules[at]):
             rules[at] = [*rules[at], 7]
-        return choice, dataclasses.replace(answers, rules=rules)
+        return dataclasses.replace(answers, rules=rules)
     tenths = list(answers.reward_tenths)
     tenths[at] = rng.choice([value for value in (-12, -10, -8, 5, 10, 15) if value != tenths[at]])
-    return choice, dataclasses.replace(answers, reward_tenths=tenths)
+    return dataclasses.replace(answers, reward_tenths=tenths)
 
 
 async def refused(lean: EmbeddedEngine, certificates: list[Certificate]) -> set[str]:
@@ -60,25 +60,20 @@ async def refused(lean: EmbeddedEngine, certificates: list[Certificate]) -> set[
 @pytest.mark.parametrize("seed", [1, 2])
 async def test_python_and_lean_agree_on_random_rollouts(lean: EmbeddedEngine, seed: int) -> None:
     rng = random.Random(seed)
-    honest, lies, expected = [], [], set()
-    for index in range(60):
+    honest, lies = [], []
+    for index in range(20):
         graph, rollout, rate = random_case(rng, rng.randint(1, 10))
         answers = answer(graph, rollout, rate)
         honest.append(certify(f"honest{index}", graph, rollout, rate, answers))
-        theorem, wrong = falsified(answers, rng)
-        lies.append(certify(f"lie{index}", graph, rollout, rate, wrong))
-        expected.add(f"LeanReward.lie{index}.{theorem}")
+        lies.append(certify(f"lie{index}", graph, rollout, rate, falsified(answers, rng)))
     assert await refused(lean, honest) == set()
-    found = await refused(lean, lies)
-    assert found >= expected
-    # Falsified rules may also make the rewards of the claim wrong; nothing else follows from one wrong answer.
-    assert all(name in expected or name.endswith(".rewards") for name in found)
+    assert await refused(lean, lies) == {lie.theorem for lie in lies}
 
 
-def test_a_certificate_names_its_theorems() -> None:
+def test_a_certificate_names_its_theorem() -> None:
     made = certify("r1", Transitions(0, [], []), Rollout(1, [], [], []), PassRate(0, 1), Answers(True, [], [], []))
-    assert made.theorems == tuple(f"LeanReward.r1.{part}" for part in ("segmentation", "votes", "penalties", "rewards"))
-    assert all(f"theorem {name.rsplit('.', 1)[1]} : " in made.text for name in made.theorems)
+    assert made.theorem == "LeanReward.r1.holds"
+    assert "theorem holds : " in made.text
 
 
 @pytest.mark.parametrize("name", ["", "R", "1a", "a b", "a.b", "a\nend LeanReward", "é"])

@@ -8,7 +8,15 @@ import pytest
 
 from lean_worker.engines.embedded.engine import EmbeddedEngine
 from services.contracts.lean import CheckStatus, CheckTask, Severity
-from services.process.certificates.sources import CERTIFICATES, CHECKERS, EVERYTHING, modules, preamble, source_of
+from services.process.certificates.sources import (
+    CERTIFICATES,
+    CHECKERS,
+    EVERYTHING,
+    LIBRARY,
+    modules,
+    preamble,
+    source_of,
+)
 
 # What `facts` of the design ask to be proved, by the names of the theorems that say it.
 PROMISED = {
@@ -138,3 +146,15 @@ async def test_static_checks_of_small_workflows(lean: EmbeddedEngine) -> None:
     assert answer.status is CheckStatus.DONE, answer.detail
     lines = program.split("\n")
     assert [(lines[m.pos.line - 1], m.data) for m in answer.messages if m.pos] == []
+
+
+@pytest.mark.lean
+@pytest.mark.slow
+@pytest.mark.asyncio(loop_scope="session")
+async def test_the_executable_elaborates(lean: EmbeddedEngine) -> None:
+    """Building and running it needs a native toolchain; the embedded Lean can only check its types."""
+    source = re.sub(r"^import .*$", "", (LIBRARY / "Main.lean").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    program = "import Lean\n" + preamble("LeanReward.Coverage", "LeanReward.Information") + source + "\n#check main"
+    answer = await lean.check(CheckTask(code=program, timeout_s=300, messages=True))
+    assert answer.status is CheckStatus.DONE, answer.detail
+    assert [message.data for message in answer.messages] == ["main : IO UInt32"]

@@ -73,13 +73,15 @@ theorem penaltiesHold_iff (claim : Claim) :
     claim.penaltiesHold = true ↔ LeanReward.penalties claim.rollout.placed = claim.rules :=
   sameList_iff (sameList_iff fun a b => by simp) ..
 
-/-- What the theorems of a certificate prove together: every answer of the claim is what the library's functions give. -/
+/-- What a certificate proves: every answer of the claim is what the library's functions give. -/
 theorem claim_iff (claim : Claim) :
-    (claim.segmentationHolds = true ∧ claim.votesHold = true ∧ claim.penaltiesHold = true ∧ claim.rewardsHold = true) ↔
+    claim.holds = true ↔
       claim.transitions.legal claim.rollout.rows = claim.legal ∧
         claim.rollout.evidence.map (·.2.beta) = claim.betas ∧ LeanReward.penalties claim.rollout.placed = claim.rules ∧
         claim.rollout.rewards claim.rate = claim.rewards := by
-  rw [segmentationHolds_iff, votesHold_iff, penaltiesHold_iff]
+  unfold Claim.holds
+  rw [Bool.and_eq_true, Bool.and_eq_true, Bool.and_eq_true, segmentationHolds_iff, votesHold_iff, penaltiesHold_iff,
+    and_assoc, and_assoc]
   refine and_congr_right fun _ => and_congr_right fun _ => and_congr_right fun fired => ?_
   unfold Claim.rewardsHold Rollout.rewards
   rw [sameList_iff sameInteger_iff, fired]

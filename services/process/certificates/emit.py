@@ -14,34 +14,27 @@ from services.rewards.band import PassRate
 # Lemmas that certificates never use; without them the definitions elaborate a quarter faster.
 _OPTIONS = "set_option genInjectivity false\nset_option genSizeOf false\nset_option genSizeOfSpec false\n"
 
-_THEOREMS = {
-    "segmentation": "segmentationHolds",
-    "votes": "votesHold",
-    "penalties": "penaltiesHold",
-    "rewards": "rewardsHold",
-}
-
 _NAME = re.compile(r"[a-z][A-Za-z0-9_]*")
 
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """The theorems about one rollout; true exactly when Lean accepts all of them."""
+    """The theorem that every answer about one rollout is right; true exactly when Lean accepts it."""
 
     name: str
     text: str
-    theorems: tuple[str, ...]
-    """Their full names, in the order of the text."""
+    theorem: str
+    """The theorem's full name."""
 
 
 def certify(name: str, transitions: Transitions, rollout: Rollout, rate: PassRate, answers: Answers) -> Certificate:
     """The certificate of one rollout.
 
-    `name` becomes part of the theorems' names: a letter, then letters, digits and underscores, unique within a program.
+    `name` becomes part of the theorem's name: a letter, then letters, digits and underscores, unique within a program.
     Raises ValueError for another name, for lists of different lengths and for values outside their domain.
     """
     if not _NAME.fullmatch(name):
-        raise ValueError(f"{name!r} is not a name for theorems")
+        raise ValueError(f"{name!r} is not a name for a theorem")
     lengths = {len(rollout.rows), len(rollout.steps), len(answers.rules), len(answers.reward_tenths)}
     if len(lengths) != 1:
         raise ValueError(f"rows, steps, rules and rewards have different lengths: {sorted(lengths)}")
@@ -50,10 +43,10 @@ def certify(name: str, transitions: Transitions, rollout: Rollout, rate: PassRat
     lines = [
         f"namespace LeanReward.{name}",
         f"def claim : Claim := {terms.claim(transitions, rollout, rate, answers)}",
-        *(f"theorem {title} : claim.{holds} = true := by decide +kernel" for title, holds in _THEOREMS.items()),
+        "theorem holds : claim.holds = true := by decide +kernel",
         f"end LeanReward.{name}",
     ]
-    return Certificate(name, "\n".join(lines) + "\n", tuple(f"LeanReward.{name}.{title}" for title in _THEOREMS))
+    return Certificate(name, "\n".join(lines) + "\n", f"LeanReward.{name}.holds")
 
 
 def program(certificates: Iterable[Certificate]) -> str:
