@@ -9,18 +9,25 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from reward_gateway.batches.book import Batches
 from reward_gateway.batches.desk import LeanDesk
+from reward_gateway.batches.judges import Judges
 from reward_gateway.batches.keeper import Keeper
 from reward_gateway.batches.records import Records
 from reward_gateway.bodies.stream import BodyBudget
+from reward_gateway.evaluator.desk import EvaluatorDesk
+from reward_gateway.evaluator.toolchain import other_lean
+from reward_gateway.quality.quality import Quality
+from reward_gateway.quality.records import PairRecords
+from reward_gateway.trajectories.score import Trajectories
 from services.contracts.health import Readiness
 from services.contracts.problems import Missing
 from services.queue.cache import VerdictCache
 from services.queue.connection import connect
 from services.queue.errors import QueueUnavailable
 from services.queue.queue import JobQueue
+from services.runtime import metrics
 from services.runtime.auth import ApiKeys
 from services.runtime.logging import get_logger
-from services.runtime.settings import Settings, SettingsError
+from services.runtime.settings import GatewaySettings, Settings, SettingsError
 
 _LOOP_PAUSE_S = 1.0
 
@@ -47,15 +54,27 @@ class Gateway:
         self._records = records = Records(self._redis, prefix=queue.prefix, home=home, keep_s=queue.keep_s)
         self.budget = BodyBudget(self.settings.max_bodies_bytes)
         self.desk = LeanDesk(job_queue, cache, home)
-        self.batches = Batches(self.settings, self.desk, records)
+        self.evaluator = _evaluator_desk(self.settings)
+        pairs = PairRecords(
+            self._redis,
+            prefix=queue.prefix,
+            window_s=self.settings.quality_window_s,
+            labels_kept=self.settings.labels_kept,
+        )
+        self.quality = Quality(self.settings, self.desk, pairs)
+        self.batches = Batches(self.settings, Judges(self.desk, self.evaluator, self.quality), records)
+        self.trajectories = Trajectories(self.settings, self.batches)
         self._keeper = Keeper(self.batches, self.desk, records)
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
-        await self.desk.look()
+        await asyncio.gather(self.desk.look(), self.evaluator.look())
         with contextlib.suppress(QueueUnavailable):
             await self._keeper.beat()  # before the first batch, which others could take for a dead gateway's
-        loops = (self.desk.deliver, self.desk.watch, self._keeper.keep)
+        loops = [self.desk.deliver, self.desk.watch]
+        if self.evaluator.configured:
+            loops += [self.evaluator.watch, self.quality.watch, self.quality.lane.run]
+        loops.append(self._keeper.keep)
         self._tasks = [asyncio.create_task(_forever(loop)) for loop in loops]
 
     async def drain(self, limit_s: float) -> None:
@@ -69,6 +88,7 @@ class Gateway:
         """End at once what `drain` has not let end."""
         await self.drain(0.0)
         await self._end(self._tasks)
+        await self.evaluator.close()
         await self._redis.aclose()
 
     @staticmethod
@@ -78,9 +98,14 @@ class Gateway:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def readiness(self) -> Readiness:
-        """Whether a batch in mode `lean` could be scored now, and what is missing."""
+        """Whether a batch that names no mode could be scored now, and what is missing.
+
+        Without its evaluator a hybrid batch goes on with Lean alone, so that is a warning.
+        """
         if not self.desk.lean_present:
             await self.desk.look()  # do not make a caller who waits for the start wait a second longer
+        if self.evaluator.configured and not self.evaluator.present:
+            await self.evaluator.look()
         missing = []
         if self.batches.draining:
             missing.append(Missing(component="gateway", detail="it is shutting down"))
@@ -93,12 +118,36 @@ class Gateway:
         warnings = []
         if len(self.desk.fleet.identities) > 1:
             warnings.append("workers run different Leans: verdicts are not taken from the cache")
+        if self.evaluator.configured and not self.evaluator.present:
+            warnings.append(f"no evaluator can predict now: {self.evaluator.what_is_missing()}")
+        warnings += self._other_leans()
+        warnings += (
+            f"the model {model.name} is a demonstration" for model in self.evaluator.models if model.demonstration
+        )
+        warnings += self.quality.warnings
         return Readiness(
             status="not_ready" if missing else "ready",
             missing=tuple(missing),
             warnings=tuple(warnings),
             lean=self.desk.fleet.readiness() if self.desk.reachable else None,
+            evaluator=self.evaluator.readiness(),
         )
+
+    def _other_leans(self) -> list[str]:
+        """Models that were trained for another Lean than the workers run."""
+        leans = [identity.toolchain for identity in self.desk.fleet.identities]
+        found = other_lean(self.evaluator.models, leans)
+        metrics.EVALUATOR_TOOLCHAIN_MISMATCH.set(bool(found))
+        return [f"the model {m.name} was trained for Lean {m.toolchain}, workers run {', '.join(leans)}" for m in found]
+
+
+def _evaluator_desk(settings: GatewaySettings) -> EvaluatorDesk:
+    key = None if settings.evaluator_key is None else settings.evaluator_key.get_secret_value()
+    urls = [url.strip() for url in settings.evaluator_urls.split(",") if url.strip()]
+    try:
+        return EvaluatorDesk(urls, key, settings.evaluator_silence_s)
+    except ValueError as error:
+        raise SettingsError(f"gateway.evaluator_urls: {error}") from None
 
 
 async def _forever(loop: Callable[[], Awaitable[None]]) -> None:

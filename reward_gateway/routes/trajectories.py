@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import time
+
 from starlette.requests import Request
 from starlette.responses import Response
 
 from reward_gateway.operations import BODY_PROBLEMS, Answer, Operation
-from reward_gateway.routes.context import not_built
+from reward_gateway.routes.context import body_of, gateway_of, owner_of
 from services.contracts.problems import ProblemCode
 from services.contracts.trajectories import TrajectoryScoreRequest, TrajectoryScoreResponse
 
 
 async def trajectories(request: Request) -> Response:
-    not_built(request)
+    owner = owner_of(request)
+    body = await body_of(request)
+    received_at = time.monotonic()
+    try:
+        answer = await gateway_of(request).trajectories.score(body.text, owner, received_at)
+    finally:
+        gateway_of(request).budget.give(body.size)
+    return Response(answer, media_type="application/json")
 
 
 OPERATIONS = (
@@ -26,8 +35,13 @@ OPERATIONS = (
         answers={200: (Answer("Rows for each step, and what the group came to.", TrajectoryScoreResponse),)},
         problems=(
             *BODY_PROBLEMS,
-            ProblemCode.JUDGE_UNAVAILABLE,
-            ProblemCode.NOT_IMPLEMENTED,
+            ProblemCode.QUEUE_FULL,
+            ProblemCode.QUEUE_UNAVAILABLE,
+            ProblemCode.LEAN_UNAVAILABLE,
+            ProblemCode.SHUTTING_DOWN,
         ),
+        description="Segments, stage labels and stage rewards that are given are used; the rest is judged where the "
+        "server has a judge. What is not judged by the deadline is `unannotated`, never a failure. Lean is asked only "
+        "where a rollout brings a proof, or a certificate is wanted.",
     ),
 )

@@ -8,8 +8,8 @@ from typing import Annotated
 from pydantic import ConfigDict, Field, model_validator
 
 from services.contracts.base import MAX_DEADLINE_S, Boolean, Integer, Json, Name, Number, Wire
-from services.contracts.proofs import Candidate
-from services.contracts.workflows import NodeId, Workflow
+from services.contracts.proofs import Candidate, CandidateResult
+from services.contracts.workflows import NodeId, Workflow, WorkflowReport
 
 MAX_ROLLOUTS = 1_024
 MAX_STEPS = 10_000
@@ -19,7 +19,10 @@ StepIndex = Annotated[Integer, Field(ge=0)]
 
 
 class TrajectoryFormat(str, Enum):
-    """Who wrote the record: our own `steps`, plain `chat` messages with tool calls, or an agent harness."""
+    """Who wrote the record: our own `steps`, plain `chat` messages with tool calls, or an agent harness.
+
+    `openhands_v0` is read as `openhands`.
+    """
 
     STEPS = "steps"
     CHAT = "chat"
@@ -29,6 +32,10 @@ class TrajectoryFormat(str, Enum):
     OPENHANDS = "openhands"
     OPENHANDS_SDK = "openhands_sdk"
     SWE_AGENT = "swe_agent"
+
+    @classmethod
+    def _missing_(cls, value: object) -> TrajectoryFormat | None:
+        return cls.OPENHANDS if value == "openhands_v0" else None
 
 
 class Phase(str, Enum):
@@ -97,7 +104,16 @@ class Rollout(Wire):
     plan: str | None = Field(default=None, description="The problem-specific workflow in words.")
     workflow: Workflow | None = None
     trajectory: Json = Field(description="A list of steps or messages, or the harness's whole record.")
-    segments: tuple[Segment, ...] | None = None
+    segments: tuple[Segment, ...] | None = Field(
+        default=None,
+        description="One for every execution step; used as they are. Without `workflow`, node i is the i-th stage of "
+        "`general_workflow`. Without both, `stage` labels on the steps do the same.",
+    )
+    replica_segments: Annotated[tuple[tuple[Segment, ...], ...], Field(max_length=15)] | None = Field(
+        default=None,
+        description="The segmentation of each judge replica, with `segmentation: per_replica`; `segments` is then the "
+        "first one's, and the steps' own.",
+    )
     stage_rewards: tuple[StageReward, ...] | None = None
 
     @model_validator(mode="after")
@@ -143,13 +159,16 @@ class TrajectoryScoreRequest(Wire):
     )
 
     group: Name
-    task: str = ""
+    task: str = Field(default="", description="The problem in words, for the judge.")
     general_workflow: Annotated[tuple[Name, ...], Field(min_length=1, max_length=100)]
     rollouts: Annotated[tuple[Rollout, ...], Field(min_length=1, max_length=MAX_ROLLOUTS)]
     deadline_s: Annotated[Number, Field(gt=0, le=MAX_DEADLINE_S)] | None = None
     segmentation: Segmentation = Segmentation.SHARED
     certify: Boolean = Field(default=False, description="Also emit a certificate that Lean's kernel has checked.")
-    want: tuple[Want, ...] = tuple(Want)
+    want: Annotated[tuple[Want, ...], Field(min_length=1)] = Field(
+        default=tuple(Want),
+        description="What is not wanted is null, and not worked out unless something else needs it.",
+    )
 
 
 class StepRow(Wire):
@@ -162,7 +181,7 @@ class StepRow(Wire):
     general_stage: str | None = None
     visit: int | None = None
     alpha: int | None = None
-    beta: int | None = Field(default=None, description="Null when the stage is not annotated.")
+    beta: int | None = Field(default=None, description="Null when the stage is not annotated, and for planning.")
     gamma: int | None = Field(default=None, ge=-1, le=0)
     rules: tuple[Annotated[int, Field(ge=1, le=6)], ...] = ()
     reward: float | None = None
@@ -188,13 +207,41 @@ class Certificate(Wire):
 
 
 class RolloutFlag(str, Enum):
-    """What a trainer should know before it uses a rollout's rewards."""
+    """What a trainer should know before it uses a rollout's rewards.
+
+    `unannotated`: some stage has no beta where it would count. `unsegmented`: execution steps without a stage.
+    `illegal_segments`: the given segments break the workflow, and were used. `corrected_segments`: a segmentation made
+    here had illegal answers, which became STAY. `degraded_workflow`: the plan could not be formalised, the general
+    workflow stands in. `deadline`: something was cut off.
+    """
 
     UNANNOTATED = "unannotated"
+    UNSEGMENTED = "unsegmented"
     UNKNOWN_ALPHA = "unknown_alpha"
     ILLEGAL_SEGMENTS = "illegal_segments"
+    CORRECTED_SEGMENTS = "corrected_segments"
     DEGRADED_WORKFLOW = "degraded_workflow"
     DEADLINE = "deadline"
+
+
+class BetaSource(str, Enum):
+    """Who decided the beta of a stage. `code`: every requirement was decidable, or a decidable one failed."""
+
+    GIVEN = "given"
+    CODE = "code"
+    JUDGE = "judge"
+
+
+class StageOutcome(Wire):
+    """One visit to a node: its beta, who decided it, and where the votes are kept."""
+
+    node: int
+    visit: int
+    general_stage: str
+    steps: int = Field(description="Steps of this visit.")
+    beta: int | None = Field(description="Null: nobody judged it in time.")
+    source: BetaSource | None = None
+    votes: str | None = Field(default=None, description="Id for `GET /v1/votes/{id}`.")
 
 
 class RolloutResult(Wire):
@@ -202,9 +249,13 @@ class RolloutResult(Wire):
     alpha: int | None
     format: TrajectoryFormat
     steps: tuple[StepRow, ...]
-    segments: tuple[Segment, ...] | None = None
-    stage_rewards: tuple[StageReward, ...] | None = None
+    proof: CandidateResult | None = Field(default=None, description="Where alpha comes from, when a proof was brought.")
+    stages: tuple[StageOutcome, ...] = Field(default=(), description="The stage visits, in order of their first step.")
+    illegal_steps: tuple[int, ...] = Field(default=(), description="Steps that no decision of the workflow allows.")
     workflow: Workflow | None = Field(default=None, description="The formalised plan, when it was made here.")
+    workflow_report: WorkflowReport | None = Field(
+        default=None, description="Its static verdicts and where it comes from."
+    )
     votes: tuple[str, ...] = Field(default=(), description="Ids for `GET /v1/votes/{id}`.")
     flags: tuple[RolloutFlag, ...] = ()
     certificate: Certificate | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -108,3 +109,64 @@ class Workflow(Wire):
     entry: NodeId
     exits: Annotated[tuple[NodeId, ...], Field(min_length=1)]
     goal_spec: GoalSpec | None = None
+
+
+class MissingFact(Wire):
+    """The first precondition that the available facts do not entail."""
+
+    node: int
+    fact: VariablePredicate
+    available: tuple[VariablePredicate, ...]
+
+
+class ChainVerdict(str, Enum):
+    HOLDS = "holds"
+    MISSING = "missing"
+    NOT_ORDERED = "not_ordered"
+
+
+class VariableChain(Wire):
+    """Whether every precondition is entailed along the graph (Hoare). `not_ordered`: the forward arcs have a cycle."""
+
+    verdict: ChainVerdict
+    missing: MissingFact | None = None
+
+
+class NodeInformation(Wire):
+    """Where each information atom that a node requires is visible."""
+
+    node: int
+    required: tuple[str, ...]
+    via_variable: tuple[str, ...]
+    via_context: tuple[str, ...]
+    missing: tuple[str, ...]
+
+
+class Cover(str, Enum):
+    FULL = "full"
+    PARTIAL = "partial"
+    WEAK = "weak"
+    UNCOVERED = "uncovered"
+
+
+class GoalCover(Wire):
+    sub_goal: str
+    cover: Cover
+
+
+class StaticVerdicts(Wire):
+    """Three independent verdicts; a negative one is a valid answer."""
+
+    variable_chain: VariableChain
+    information: tuple[NodeInformation, ...] = Field(description="Nodes that require an atom.")
+    coverage: tuple[GoalCover, ...]
+
+
+class WorkflowReport(Wire):
+    """A formalised plan's verdicts and provenance."""
+
+    verdicts: StaticVerdicts
+    degraded: bool = Field(description="The general workflow stands in for a plan that could not be formalised.")
+    repairs: int = Field(ge=0, description="Malformed outputs before this one.")
+    model: str
+    prompt_version: str

@@ -66,6 +66,35 @@ QUEUE_DEPTH = Gauge("lean_reward_queue_depth", "Jobs that wait.")
 QUEUE_OLDEST_AGE = Gauge("lean_reward_queue_oldest_age_seconds", "How long the oldest of them has waited.")
 QUEUE_RUNNING = Gauge("lean_reward_queue_running", "Jobs that workers hold.")
 LEAN_ENGINES = Gauge("lean_reward_lean_engines", "Warm engines of all announced workers.")
+DEGRADED = Counter("lean_reward_degraded", "Batches that went on without a part.", ("part",))
+PRIORITIES_RAISED = Counter(
+    "lean_reward_priorities_raised", "Waiting checks that were moved forward when predictions came."
+)
+EVALUATORS_READY = Gauge("lean_reward_evaluators_ready", "Evaluators that could predict a moment ago.")
+EVALUATOR_FAILURES = Counter(
+    "lean_reward_evaluator_failures", "Requests that an evaluator did not answer or broke off, seen by the gateway."
+)
+EVALUATOR_SECOND_TRIES = Counter(
+    "lean_reward_evaluator_second_tries", "Programs sent to an evaluator once more after that."
+)
+EVALUATOR_TOOLCHAIN_MISMATCH = Gauge(
+    "lean_reward_evaluator_toolchain_mismatch", "1 while a model was trained for another Lean than the workers run."
+)
+EVALUATOR_PAIRS = Counter(
+    "lean_reward_evaluator_pairs",
+    "Programs on which the evaluator and Lean both gave a verdict.",
+    ("model", "problems", "sample", "predicted", "lean"),
+)
+EVALUATOR_FALSE_POSITIVES = Gauge(
+    "lean_reward_evaluator_false_positive_rate",
+    "False-positive rate in the audit sample of the window, with its Wilson interval.",
+    ("model", "bound"),
+)
+EVALUATOR_DISTRUSTED = Gauge(
+    "lean_reward_evaluator_distrusted", "1 while the audit shows too many false positives.", ("model",)
+)
+AUDITED = Counter("lean_reward_audited", "Checks that went on after their cutoff to label a prediction.")
+AUDITS_GIVEN_UP = Counter("lean_reward_audits_given_up", "Of these, checks that nobody got round to.")
 
 # Evaluator
 

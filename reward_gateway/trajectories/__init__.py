@@ -1,0 +1,1 @@
+"""The life of a group of rollouts: read, outcomes, segmentation, judgement, rewards."""
