@@ -137,6 +137,7 @@ class EmbeddedEngine:
         """A new process, as soon as the memory of the one before is free."""
         if before is not None:
             await before.kill()
+        await ensure_snapshot(self._installation, self._wanted)
         host = await HostProcess.start(self._installation, self._memory_mb)
         try:
             await self._load(host, self._wanted)
