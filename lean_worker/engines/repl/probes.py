@@ -21,6 +21,10 @@ from lean_worker.engines.repl.printed import Term, UnreadableTerm, read_term
 
 # Everything that decides what the printer shows. Versions of Lean know different ones, see `printing_options`.
 PRINTING: dict[str, str] = {
+    "maxRecDepth": "10000",
+    "maxHeartbeats": "0",
+    "profiler": "false",
+    "trace.profiler": "false",
     "pp.all": "true",
     "pp.notation": "false",
     "pp.parens": "false",
@@ -77,8 +81,6 @@ PRINTING: dict[str, str] = {
     "format.unicode": "true",
     "format.width": "100000",
     "format.indent": "2",
-    "maxRecDepth": "10000",
-    "maxHeartbeats": "0",
 }
 _UNKNOWN_OPTION = re.compile(r"unknown option", re.IGNORECASE)
 _UNKNOWN_CONSTANT = re.compile(r"unknown (?:constant|identifier|declaration)", re.IGNORECASE)
@@ -102,6 +104,7 @@ _KINDS = {
     "Quotient primitive": "quot",
 }
 _VALUE_HIDDEN = "⋯"
+_TRACE = "["  # what a candidate's `set_option trace...` adds; no answer of Lean's begins so
 
 
 # The number in it cannot be written, so no program declares such a name; nor can a probe ask for it.
@@ -128,7 +131,7 @@ class Probe:
         """
         by_line: dict[int, list[Message]] = {}
         for message in answer.messages:
-            if message.severity in ("info", "error"):
+            if message.severity in ("info", "error") and not message.data.startswith(_TRACE):
                 by_line.setdefault(message.start_pos.line, []).append(message)
         signed = by_line.get(self.count + 2, [])
         if len(signed) != 1 or self.nonce not in signed[0].data or signed[0].severity != "info":

@@ -1,10 +1,11 @@
 'use strict';
 // The embedded Lean behind the Lean REPL's protocol: node repl.js CONFIG.json, commands on standard input.
 //
-// A command is JSON ended by a blank line, and so is its answer. `{cmd, env?}` and `{path, env?}` run Lean and answer
-// `{env, messages?, sorries?}`; without `env` the text's own imports decide the environment. `{env, pickleTo}` and
-// `{unpickleEnvFrom}` carry an environment's constants over, through the kernel. What the real REPL refuses is answered
-// `{message}`; what kills it (malformed JSON, a trap, a constant that the kernel refuses) ends this process too.
+// A command is JSON ended by a blank line, and so is its answer. `{cmd, env?, allTactics?}` and `{path, ...}` run Lean
+// and answer `{env, messages?, sorries?, tactics?}`; without `env` the text's own imports decide the environment.
+// `{env, pickleTo}` and `{unpickleEnvFrom}` carry an environment's constants over, through the kernel. What the real REPL
+// refuses is answered `{message}`; what kills it (malformed JSON, a trap, a constant that the kernel refuses) ends this
+// process too. Not offered: proof states, info trees and root goals.
 //
 // CONFIG: {"js", "wasm", "memoryMb", "modules": [names], "snapshots": {"Init Std": path}}. Each set of imports gets a
 // thread with a memory of its own; environments stay in it for ever, as they do in the real REPL.
@@ -41,22 +42,23 @@ class Repl {
     if ('unpickleEnvFrom' in query) return this.unpickle(query);
     if ('path' in query) return this.file(query);
     if (typeof query.cmd === 'string') return this.command(query);
+    if ('proofState' in query || 'unpickleProofStateFrom' in query) return { message: 'Unknown proof state.' };
     die('uncaught exception: {"message": "Could not parse as a valid JSON command"}');
   }
 
-  async command({ cmd, env }) {
+  async command({ cmd, env, allTactics = false }) {
     if (env !== undefined && env !== null) {
       const known = this.environments[env];
       if (!known) return { message: 'Unknown environment.' };
       const [thread, state] = known;
-      return this.record(thread, await thread.ask({ op: 'run', text: cmd, state }));
+      return this.record(thread, await thread.ask({ op: 'run', text: cmd, state, allTactics }));
     }
     const { imports } = await this.thread(CORE).ask({ op: 'imports', text: cmd });
     const missing = imports.find((name) => !this.config.modules.includes(name));
     const key = imports.join(' ');
     if (missing || !this.config.snapshots[key]) return this.headerFailed(missing ?? imports.at(-1));
     const thread = this.thread(key);
-    return this.record(thread, await thread.ask({ op: 'run', text: cmd, state: null }));
+    return this.record(thread, await thread.ask({ op: 'run', text: cmd, state: null, allTactics }));
   }
 
   /** As the real REPL: the error is a message, and the environment behind it is of no use. */
@@ -98,12 +100,11 @@ class Repl {
     return this.record(thread, await thread.ask({ op: 'unpickle', pickle }));
   }
 
-  record(thread, { state, messages, output }) {
-    if (output) write(output); // the real REPL does not capture it either
+  /** Empty lists are left out, as the real REPL does. */
+  record(thread, { state, ...lists }) {
     this.environments.push([thread, state]);
-    const reply = { env: this.environments.length - 1 };
-    if (messages && messages.length) reply.messages = messages;
-    return reply;
+    const filled = Object.entries(lists).filter(([, list]) => list.length);
+    return { env: this.environments.length - 1, ...Object.fromEntries(filled) };
   }
 }
 
@@ -147,8 +148,7 @@ function write(text) {
 
 function die(why) {
   fs.writeSync(2, `${why}\n`);
-  process.kill(process.pid, 'SIGABRT');
-  for (;;); // never answer
+  process.abort(); // a sandbox refuses `kill`
 }
 
 async function main(configPath) {

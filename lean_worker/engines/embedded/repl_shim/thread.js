@@ -12,10 +12,12 @@ const { importsOf, HeaderError } = require('../host/header.js');
 const { copyLocals } = require('../host/statement.js');
 const { Builder, replay, Refused } = require('../host/kernel.js');
 const { findIn } = require('../host/environment.js');
+const { readTactics } = require('../host/tactics.js');
 const { Terms } = require('../host/terms.js');
 
 const SEVERITIES = { information: 'info', info: 'info', warning: 'warning', error: 'error' };
 const KERNEL_HEARTBEATS = 0xffffffff;
+const PLACEHOLDER = 'sorry';
 
 class LeanThread {
   constructor(runtime, snapshot) {
@@ -31,7 +33,7 @@ class LeanThread {
   answer(question) {
     switch (question.op) {
       case 'imports': return { imports: this.importsOf(question.text) };
-      case 'run': return this.run(question.text, question.state);
+      case 'run': return this.run(question);
       case 'pickle': return { pickle: this.pickle(question.state) };
       case 'unpickle': return this.unpickle(Buffer.from(question.pickle));
       default: throw new Error(`unknown question ${question.op}`);
@@ -47,9 +49,8 @@ class LeanThread {
     }
   }
 
-  run(text, parent) {
+  run({ text, state: parent, allTactics }) {
     const o = this.objects;
-    this.runtime.resetOutput();
     let state;
     if (parent === null) {
       const { context, parserState, messages } = this.frontend.header(text);
@@ -60,7 +61,13 @@ class LeanThread {
       state = this.frontend.process(this.frontend.inputContext(text), start, before);
     }
     this.requireIntactStack();
-    return { ...this.keep(state), messages: this.messages(state), output: this.runtime.outputText() };
+    const tactics = allTactics || text.includes(PLACEHOLDER) ? readTactics(o, state) : [];
+    return {
+      ...this.keep(state),
+      messages: this.messages(state),
+      sorries: tactics.filter(({ tactic }) => tactic === PLACEHOLDER).map(asSorry),
+      tactics: allTactics ? tactics.map(asTactic) : [],
+    };
   }
 
   keep(state) {
@@ -125,6 +132,12 @@ class LeanThread {
     return this.keep(state);
   }
 }
+
+/** Without the numbers of proof states: single proof steps are not offered. */
+const asSorry = ({ pos, endPos, goalsBefore }) => ({ pos, endPos, goal: goalsBefore[0] ?? '' });
+const asTactic = ({ pos, endPos, goalsBefore, tactic }) => ({
+  pos, endPos, goals: goalsBefore.join('\n') || 'no goals', tactic, usedConstants: [],
+});
 
 /** Serialized objects come back without their classes. */
 function revive(data) {

@@ -84,6 +84,11 @@ HONEST = {
         ADD,
     ),
     "the library's own axioms": ("theorem c (p : Prop) : p ∨ ¬p := Classical.em p", "theorem c (p : Prop) : p ∨ ¬p"),
+    "traces that are left on": (
+        f"set_option trace.Elab.command true\nset_option profiler true\n{ADD} := by omega",
+        ADD,
+    ),
+    "little recursion left": (f"{ADD} := by omega\nset_option maxRecDepth 60", ADD),
     "options of the printer": (f"set_option pp.oneline true\nset_option pp.maxSteps 1\n{ADD} := by omega", ADD),
 }
 
@@ -226,6 +231,14 @@ async def test_a_statement_that_does_not_elaborate_is_the_callers_fault(engine):
     found = await outcome(engine, "theorem t : True := trivial", "theorem t : Nonexistent 1")
     assert (found.verdict, found.reason) == (Verdict.UNKNOWN, Reason.STATEMENT_INVALID)
     assert "Nonexistent" in found.detail
+
+
+async def test_tactics_come_with_their_goals(engine):
+    found = await outcome(engine, f"{ADD} := by\n  rw [Nat.add_comm]", ADD, tactics=True)
+    assert found.verdict is Verdict.VALID
+    first = found.tactics[0]
+    assert (first.tactic, first.pos.line) == ("rw [Nat.add_comm]", 2)
+    assert first.goals_before[0].endswith("⊢ a + b = b + a")
 
 
 async def test_positions_are_those_of_the_candidates_own_text(engine):

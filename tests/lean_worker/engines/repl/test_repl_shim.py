@@ -63,6 +63,17 @@ def test_an_environment_that_does_not_exist_is_an_error(server):
     assert server.run(PickleEnvironment(env=10_000, pickle_to="/nowhere")) == LeanError(message="Unknown environment.")
 
 
+def test_placeholders_and_tactics_come_with_their_goals(server):
+    text = "theorem a (p : Prop) (h : p) : p ∧ p := by\n  constructor\n  · exact h\n  · sorry"
+    answer = server.run(Command(cmd=text, all_tactics=True))
+    (hole,) = answer.sorries
+    assert (hole.start_pos.line, hole.start_pos.column) == (4, 4)
+    assert hole.goal.endswith("p : Prop\nh : p\n⊢ p")
+    assert [tactic.tactic for tactic in answer.tactics if "\n" not in tactic.tactic][:2] == ["constructor", "· exact h"]
+    assert "⊢ p ∧ p" in answer.tactics[0].goals
+    assert server.run(Command(cmd="theorem b : True := by trivial")).tactics == []
+
+
 def test_a_file_is_a_command(server, tmp_path):
     (tmp_path / "a.lean").write_text("theorem a : 1 = 1 := rfl\n#print axioms a\n")
     answer = server.run(FileCommand(path=str(tmp_path / "a.lean")))
