@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from reward_gateway.batches.admission import Admission
 from reward_gateway.batches.answer import Answer
 from reward_gateway.batches.batch import Batch, problem_of, score
-from reward_gateway.batches.desk import LeanDesk
+from reward_gateway.batches.judges import Judges
 from reward_gateway.batches.plan import make_plan
 from reward_gateway.batches.prepare import Preparation
 from reward_gateway.batches.records import Record, Records
@@ -19,6 +19,7 @@ from reward_gateway.bodies.score import ScoreBody, parse_score_body
 from reward_gateway.errors import ProblemError
 from services.contracts.jobs import JobState
 from services.contracts.problems import ProblemCode
+from services.contracts.proofs import Mode
 from services.queue.errors import QueueUnavailable
 from services.runtime import metrics
 from services.runtime.logging import get_logger
@@ -32,9 +33,10 @@ _SHUTDOWN_RETRY_S = 2
 class Batches:
     """The book of batches of one gateway process. Its methods raise `ProblemError` when the queue does not answer."""
 
-    def __init__(self, settings: GatewaySettings, desk: LeanDesk, records: Records) -> None:
+    def __init__(self, settings: GatewaySettings, judges: Judges, records: Records) -> None:
         self._settings = settings
-        self._desk = desk
+        self._judges = judges
+        self._desk = judges.lean
         self._records = records
         self._admission = Admission(max_batches=settings.max_batches, max_candidates=settings.max_in_flight)
         self._opening = asyncio.Lock()
@@ -65,6 +67,7 @@ class Batches:
             candidates=body.candidates,
             received_at=received_at,
             durable=durable,
+            predictor=self._judges.check_times,
         )
         if batch.key is None:
             self._launch(batch)
@@ -96,6 +99,7 @@ class Batches:
             received_at=received_at,
             durable=False,
             given=given,
+            predictor=self._judges.check_times,
         )
         self._launch(batch)
         batch.waiters += 1
@@ -166,8 +170,8 @@ class Batches:
     async def _run(self, batch: Batch) -> None:
         outcome = "failed"
         try:
-            await self._records.note(batch.subscriber, batch.key)
-            answer = await score(batch, self._desk, self._keep_task)
+            await self._note(batch)
+            answer = await score(batch, self._judges, self._keep_task)
             batch.answer.set_result(answer)
             outcome = "answered"
             _measure(batch, answer)
@@ -198,6 +202,16 @@ class Batches:
             if batch.key is not None and self.named.get(batch.key) is batch:
                 del self.named[batch.key]
             batch.accepted.set()
+
+    async def _note(self, batch: Batch) -> None:
+        """Raises `QueueUnavailable`, unless the evaluator alone may decide and nobody can ask for the batch again."""
+        try:
+            await self._records.note(batch.subscriber, batch.key)
+        except QueueUnavailable:
+            plan = batch.plan
+            alone = plan.mode is Mode.EVALUATOR or (plan.mode is Mode.HYBRID and plan.evaluator_only)
+            if batch.key is not None or not alone:
+                raise
 
     async def _store(self, batch: Batch, answer: Answer) -> None:
         """Keep the answer for those who ask again; the batch stays known here until that is done."""
@@ -309,6 +323,7 @@ class Batches:
                 candidates=body.candidates,
                 received_at=time.monotonic(),
                 durable=True,
+                predictor=self._judges.check_times,
             )
             self._adopt(batch, record)
             return batch
@@ -371,6 +386,8 @@ def _measure(batch: Batch, answer: Answer) -> None:
         metrics.UNKNOWNS.labels(reason.value).inc(count)
     metrics.CACHED.inc(stats.cached)
     metrics.DUPLICATES.inc(stats.duplicates)
+    for part in answer.degraded:
+        metrics.DEGRADED.labels(part.value).inc()
     get_logger().info(
         "batch_answered",
         batch=batch.id,

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from reward_gateway.errors import ProblemError
+from reward_gateway.scheduling.policies import SchedulingPolicy
 from services.contracts.outcomes import Profile
 from services.contracts.problems import ProblemCode
-from services.contracts.proofs import CutoffPolicy, Inclusion, Mode, RewardMap, ScoreOptions
+from services.contracts.proofs import Allowance, CutoffPolicy, Inclusion, Mode, RewardMap, ScoreOptions
 from services.runtime.settings import GatewaySettings
 
 
@@ -26,12 +27,17 @@ class Plan:
     prepend_header: bool
     rewards: RewardMap
     messages: bool
+    trace: bool
+    evaluator_only: bool
+    problems: str | None
+    scheduling: SchedulingPolicy
 
 
 def make_plan(options: ScoreOptions, settings: GatewaySettings) -> Plan:
     """Raises `ProblemError` (422) when the batch asks for an evaluator and none is configured."""
-    mode = options.mode or Mode.LEAN
-    if mode is not Mode.LEAN:
+    predicts = bool(settings.evaluator_urls.strip())
+    mode = options.mode or (Mode.HYBRID if predicts else Mode.LEAN)
+    if mode is not Mode.LEAN and not predicts:
         raise ProblemError(
             ProblemCode.EVALUATOR_NOT_CONFIGURED, f"mode `{mode.value}` needs an evaluator; use `lean` or leave it out"
         )
@@ -47,4 +53,16 @@ def make_plan(options: ScoreOptions, settings: GatewaySettings) -> Plan:
         prepend_header=options.prepend_header,
         rewards=options.rewards,
         messages=Inclusion.MESSAGES in options.include,
+        trace=Inclusion.TRACE in options.include,
+        evaluator_only=Allowance.EVALUATOR_ONLY in options.allow,
+        problems=options.problems,
+        scheduling=_scheduling(mode, settings),
     )
+
+
+def _scheduling(mode: Mode, settings: GatewaySettings) -> SchedulingPolicy:
+    """`auto` is what `bench/scheduling.py` measures best: `value` with an evaluator. Without one everything is checked
+    in the end, and `shortest` would let long checks wait for the short ones of every batch that comes later."""
+    if settings.scheduling != "auto":
+        return SchedulingPolicy(settings.scheduling)
+    return SchedulingPolicy.VALUE if mode is Mode.HYBRID else SchedulingPolicy.FIFO

@@ -5,14 +5,19 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import Response
 
+from reward_gateway.errors import ProblemError
 from reward_gateway.operations import Answer, Operation
-from reward_gateway.routes.context import not_built
+from reward_gateway.routes.context import gateway_of, owner_of
 from services.contracts.evaluator import EvaluatorQuality
 from services.contracts.problems import ProblemCode
 
 
 async def quality(request: Request) -> Response:
-    not_built(request)
+    owner_of(request)
+    gateway = gateway_of(request)
+    if not gateway.evaluator.configured:
+        raise ProblemError(ProblemCode.EVALUATOR_NOT_CONFIGURED, "there is nothing to measure")
+    return Response(gateway.quality.report().model_dump_json(), media_type="application/json")
 
 
 OPERATIONS = (
@@ -23,9 +28,6 @@ OPERATIONS = (
         "How well the evaluator has predicted Lean",
         quality,
         answers={200: (Answer("By window, model and source of problems.", EvaluatorQuality),)},
-        problems=(
-            ProblemCode.EVALUATOR_NOT_CONFIGURED,
-            ProblemCode.NOT_IMPLEMENTED,
-        ),
+        problems=(ProblemCode.EVALUATOR_NOT_CONFIGURED,),
     ),
 )

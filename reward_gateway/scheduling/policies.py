@@ -1,18 +1,25 @@
-"""Policies that decide which candidates Lean checks first. Pure: facts about a batch in, a score for each out.
+"""Policies that decide which candidates Lean checks first. Pure: facts about a batch in, an order out.
 
-A policy's scores order the candidates of one batch; `priorities` turns the order into queue priorities inside the band
-of the caller's own priority, so that no policy lifts a batch above another caller's.
+`steps` turns an order into queue priorities inside the band of the caller's own priority, so that no policy lifts a
+batch above another caller's. The queue bounds priorities, so a band has few steps; inside a step jobs run in the order
+in which they were queued.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-STEPS = 1_000
-"""Queue priorities within one step of the caller's priority."""
+STEPS = 9
+"""Queue priorities within one step of the caller's priority (-100 to 100): all fit into the queue's -1000 to 1000."""
+
+FIRST_STEPS = 3
+"""Of these, the lowest are for what is known when a batch comes in; the others for what predictions add."""
+
+LABEL_PRIORITY = -1_000
+"""Below every caller's: checks that only label predictions."""
 
 
 class SchedulingPolicy(str, Enum):
@@ -40,31 +47,36 @@ class Waiting:
     valid_probability: float | None = None
 
 
-def order(policy: SchedulingPolicy, waiting: Sequence[Waiting]) -> list[int]:
+Settled = Mapping[str, tuple[float, int]]
+"""Of each group, members that do not wait any more: the sum of their probabilities of being valid, and their number."""
+
+
+def order(policy: SchedulingPolicy, waiting: Sequence[Waiting], settled: Settled | None = None) -> list[int]:
     """Indices of `waiting`, the first to be checked first; ties keep the order of the batch."""
-    score = _SCORES[policy](waiting)
+    score = _SCORES[policy](waiting, settled or {})
     return sorted(range(len(waiting)), key=lambda index: -score[index])
 
 
-def priorities(policy: SchedulingPolicy, waiting: Sequence[Waiting], base: int) -> list[int]:
-    """Queue priority of each candidate: `base` is the caller's priority, the order decides within its step."""
-    if policy is SchedulingPolicy.FIFO:
-        return [base * STEPS] * len(waiting)
-    result = [0] * len(waiting)
-    for rank, index in enumerate(order(policy, waiting)):
-        result[index] = base * STEPS + STEPS - 1 - rank * STEPS // max(len(waiting), 1)
+def steps(ranked: Sequence[int], base: int, low: int, high: int) -> list[int]:
+    """Queue priority of each candidate, for `ranked` as `order` gives it.
+
+    `base` is the caller's priority; ranks are spread evenly over the steps from `high` - 1 down to `low` of its band.
+    """
+    result = [0] * len(ranked)
+    for rank, index in enumerate(ranked):
+        result[index] = base * STEPS + high - 1 - rank * (high - low) // len(ranked)
     return result
 
 
-def _fifo(waiting: Sequence[Waiting]) -> list[float]:
+def _fifo(waiting: Sequence[Waiting], settled: Settled) -> list[float]:
     return [0.0] * len(waiting)
 
 
-def _shortest(waiting: Sequence[Waiting]) -> list[float]:
+def _shortest(waiting: Sequence[Waiting], settled: Settled) -> list[float]:
     return [-candidate.seconds for candidate in waiting]
 
 
-def _value(waiting: Sequence[Waiting]) -> list[float]:
+def _value(waiting: Sequence[Waiting], settled: Settled) -> list[float]:
     """Expected change of the group's training signal per second of Lean.
 
     A prediction is wrong with probability min(p, 1 - p) for a calibrated p. A reward that turns out wrong matters as
@@ -76,7 +88,10 @@ def _value(waiting: Sequence[Waiting]) -> list[float]:
     chances = [0.5 if w.valid_probability is None else w.valid_probability for w in waiting]
     for candidate, chance in zip(waiting, chances, strict=True):
         members[candidate.group].append(chance)
-    totals = {group: (sum(group_chances), len(group_chances)) for group, group_chances in members.items()}
+    totals = {}
+    for group, group_chances in members.items():
+        known, count = settled.get(group, (0.0, 0)) if group is not None else (0.0, 0)
+        totals[group] = (sum(group_chances) + known, len(group_chances) + count)
     scores = []
     for candidate, chance in zip(waiting, chances, strict=True):
         total, size = totals[candidate.group]
@@ -85,11 +100,11 @@ def _value(waiting: Sequence[Waiting]) -> list[float]:
         else:
             right, wrong = (total - chance + 1) / size, (total - chance) / size
             spread = chance * right * (1 - right) + (1 - chance) * wrong * (1 - wrong)
-        scores.append((min(chance, 1 - chance) * spread) ** _TRUST / max(candidate.seconds, 1e-3))
+        scores.append((min(chance, 1 - chance) * max(spread, 0.0)) ** _TRUST / max(candidate.seconds, 1e-3))
     return scores
 
 
-_SCORES: dict[SchedulingPolicy, Callable[[Sequence[Waiting]], list[float]]] = {
+_SCORES: dict[SchedulingPolicy, Callable[[Sequence[Waiting], Settled], list[float]]] = {
     SchedulingPolicy.FIFO: _fifo,
     SchedulingPolicy.SHORTEST: _shortest,
     SchedulingPolicy.VALUE: _value,

@@ -3,6 +3,9 @@
 For each candidate: a precheck failure is invalid; else Lean's verdict, when it was there at or before the cutoff; else
 the cascade's, under the same condition; else `unknown` with the caller's fallback. Times are seconds since receipt of
 the batch on one monotonic clock. What came after the cutoff is as if it had never come.
+
+The cascade speaks for checks that Lean has not ended and for those that its wall clock ended. A check that killed its
+workers gives no verdict at all: else a policy could bring Lean down to be judged by the evaluator alone.
 """
 
 from __future__ import annotations
@@ -24,6 +27,13 @@ class LeanAnswer:
     @property
     def decides(self) -> bool:
         return self.outcome.status is LeanStatus.OK and self.outcome.verdict is not Verdict.UNKNOWN
+
+    @property
+    def leaves_to_cascade(self) -> bool:
+        """Lean has ended without a verdict, and not for a reason that keeps everybody from one."""
+        return self.outcome.status not in (LeanStatus.OK, LeanStatus.CRASHED) and (
+            self.outcome.reason is not Reason.STATEMENT_INVALID
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +99,10 @@ def merge(evidence: Evidence, cutoff_s: float, rewards: RewardMap) -> Decision:
     if lean is not None and lean.decides:
         verdict = lean.outcome.verdict
         return Decision(verdict, Source.LEAN, lean.outcome.reason, _reward(verdict, rewards), status, outcome)
-    if outcome is not None and outcome.reason is Reason.STATEMENT_INVALID:
-        # The caller's own statement or header cannot be used: nobody can say what a proof of it would be.
-        return Decision(Verdict.UNKNOWN, Source.FALLBACK, outcome.reason, rewards.unknown, status, outcome)
+    if lean is not None and not lean.leaves_to_cascade:
+        # The check killed its workers, or the caller's own statement or header cannot be used, so that nobody can say
+        # what a proof of it would be.
+        return Decision(Verdict.UNKNOWN, Source.FALLBACK, lean.outcome.reason, rewards.unknown, status, outcome)
     prediction = evidence.prediction
     if prediction is not None and prediction.at_s > cutoff_s:
         prediction = None
@@ -111,8 +122,8 @@ def _why_unknown(status: LeanStatus, prediction: EvaluatorAnswer | None) -> Reas
         return Reason.EVALUATOR_DISTRUSTED
     if status is LeanStatus.TIMEOUT:
         return Reason.LEAN_TIMEOUT
-    if status in (LeanStatus.CRASHED, LeanStatus.UNAVAILABLE):
+    if status is LeanStatus.UNAVAILABLE:
         return Reason.INFRASTRUCTURE
-    if prediction is not None and status is LeanStatus.SKIPPED:
+    if prediction is not None and prediction.reason is Reason.INFRASTRUCTURE and status is LeanStatus.SKIPPED:
         return Reason.INFRASTRUCTURE  # the evaluator alone was asked, and it failed
     return Reason.NOT_DECIDED

@@ -89,7 +89,7 @@ class GatewaySettings(_Section):
     )
     evaluator_key: SecretStr | None = Field(None, description="API key to send to the evaluators, as a bearer token.")
     evaluator_silence_s: float = Field(
-        120.0, gt=0, description="An evaluator that sends nothing for so long has failed, seconds."
+        600.0, gt=0, description="An evaluator that sends nothing for so long has failed, seconds."
     )
     scheduling: Literal["auto", "fifo", "shortest", "value"] = Field(
         "auto",
@@ -215,7 +215,12 @@ class EvaluatorSettings(_Section):
     tags: bool = Field(False, description="Let a validity tag that follows a whole copy of the program decide.")
     gate: str | None = Field(None, description="Model of the gate: a folder, a GGUF file, or a name for vLLM.")
     feedback: str | None = Field(None, description="Feedback model, likewise.")
+    gate_context: int = Field(32_768, ge=16, description="Tokens of the gate; of longer programs both ends are kept.")
+    feedback_context: int = Field(
+        32_768, ge=16, description="Tokens of the feedback model, read and written; it rejects programs of over half."
+    )
     toolchain: str | None = Field(None, description="Lean version that the models were trained to predict.")
+    start_s: float = Field(900.0, gt=0, description="Longest start of a model server, seconds.")
     max_tokens: int = Field(16_384, ge=1, description="Longest trace, tokens; one that reaches it counts as invalid.")
     gate_tokens: int = Field(131_072, ge=1, description="Tokens of programs that one gate holds at once.")
     feedback_tokens: int = Field(524_288, ge=1, description="Tokens, read and written, of one feedback model at once.")
@@ -229,6 +234,37 @@ class EvaluatorSettings(_Section):
         120.0, gt=0, description="Longest turn of a model on a GPU that holds one at a time, seconds."
     )
     drain_s: float = Field(30.0, ge=0, description="After SIGTERM running requests may go on so long, seconds.")
+
+
+class LlamaCppSettings(_Section):
+    """The evaluator's engine `llamacpp`: one server a model, on this machine."""
+
+    slots: int = Field(4, ge=1, le=256, description="Programs that a model works on at once.")
+    threads: int = Field(1, ge=1, le=512, description="Threads of a model.")
+    gpu_layers: int = Field(0, ge=0, description="Layers of a model on a GPU, where llama.cpp can use one.")
+
+
+class VllmSettings(_Section):
+    """The evaluator's engine `vllm`: servers at URLs, or started by the evaluator."""
+
+    gate_urls: tuple[str, ...] = Field((), description="Running servers of the gate; empty: they are started here.")
+    feedback_urls: tuple[str, ...] = Field((), description="Running servers of the feedback model, one for each gate.")
+    key: SecretStr | None = Field(None, description="API key of these servers.")
+    command: tuple[str, ...] = Field(("vllm", "serve"), min_length=1, description="How a server is started.")
+    gpus: tuple[str, ...] = Field(("0",), min_length=1, description="GPUs, one for each pair of servers.")
+    layout: Literal["split", "sleep", "restart"] = Field(
+        "split", description="Both models on a GPU at once; in turns, one asleep; in turns, started again each time."
+    )
+    gate_memory: float = Field(0.55, gt=0, le=1, description="Part of a GPU's memory for the gate.")
+    feedback_memory: float = Field(0.35, gt=0, le=1, description="Part of it for the feedback model.")
+    turn_memory: float = Field(0.9, gt=0, le=1, description="Part of it for the one that has its turn.")
+    gate_quantization: Literal["none", "fp8", "fp8_per_channel"] = Field(
+        "none", description="FP8 needs a GPU of compute capability 8.9 or later."
+    )
+    feedback_quantization: Literal["none", "fp8", "fp8_per_channel"] = Field("none", description="Likewise.")
+    speculation: int = Field(8, ge=0, le=32, description="Tokens that the feedback model drafts by n-gram; 0: none.")
+    gate_arguments: tuple[str, ...] = Field((), description="More arguments of the gate's server.")
+    feedback_arguments: tuple[str, ...] = Field((), description="More arguments of the feedback model's server.")
 
 
 class Settings(BaseSettings):
@@ -247,6 +283,8 @@ class Settings(BaseSettings):
     lean: LeanSettings = LeanSettings()
     repl: ReplSettings = ReplSettings()
     evaluator: EvaluatorSettings = EvaluatorSettings()
+    llamacpp: LlamaCppSettings = LlamaCppSettings()
+    vllm: VllmSettings = VllmSettings()
 
     @classmethod
     def settings_customise_sources(

@@ -44,7 +44,7 @@ def test_only_the_first_of_identical_programs_is_asked() -> None:
 def test_the_cutoff_waits_until_everything_was_asked() -> None:
     batch, _ = state("!!")
     assert batch.early_cut() is None
-    batch.all_added()
+    batch.all_added(0.0)
     cut = batch.early_cut()
     assert cut is not None
     assert cut.reason is CutoffReason.DECIDED
@@ -52,7 +52,7 @@ def test_the_cutoff_waits_until_everything_was_asked() -> None:
 
 def test_all_is_when_lean_has_ended_and_not_decided_everything() -> None:
     batch, _ = state("ab")
-    batch.all_added()
+    batch.all_added(0.0)
     batch.receive(prepared("a").key, VALID, 1.0)
     assert batch.early_cut() is None
     batch.receive(prepared("b").key, TIMEOUT, 2.0)
@@ -65,7 +65,7 @@ def test_an_answer_that_came_before_its_candidate_counts() -> None:
     batch = BatchState(PLAN, [Candidate(id="0", code="")], 0.0)
     batch.receive(prepared("a").key, VALID, 0.1)
     assert not batch.add(prepared("a"), 0.2)
-    batch.all_added()
+    batch.all_added(0.0)
     assert batch.decided == 1
     assert batch.early_cut() is not None
 

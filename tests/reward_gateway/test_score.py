@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from reward_gateway.scheduling.policies import STEPS
 from services.contracts.lean import CheckTask, LeanOutcome, Message, Position, Severity
 from services.contracts.outcomes import LeanStatus, Reason, Verdict
 from services.contracts.proofs import ScoreResponse
@@ -192,7 +193,8 @@ async def test_priority_time_limit_and_profile_reach_the_worker(place: Place) ->
     )
     await until(lambda: worker.held)
     claim = next(iter(worker.held.values()))
-    assert (claim.priority, claim.timeout_s) == (7, 3.5)
+    assert claim.priority // STEPS == 7
+    assert claim.timeout_s == 3.5
     assert worker.checked[0].profile.value == "paper"
     assert worker.checked[0].timeout_s == 3.5
     await request
