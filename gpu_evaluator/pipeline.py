@@ -18,6 +18,7 @@ from gpu_evaluator.cascade import CascadePrediction, CascadeRule, accept_by_gate
 from gpu_evaluator.engines.base import EngineFault, FeedbackAnswer, GateAnswer
 from gpu_evaluator.feedback.verdict import strip_marks
 from gpu_evaluator.pool import Pair, Pool, Stage
+from services.contracts.outcomes import Reason, Verdict
 from services.runtime import metrics
 from services.runtime.logging import get_logger
 
@@ -25,6 +26,10 @@ _Answer = TypeVar("_Answer")
 
 BYTES_PER_TOKEN = 3
 """Rough size of a token of Lean for a Qwen tokenizer: only for sharing out work, never for limits of a model."""
+
+
+BLANK = CascadePrediction(Verdict.INVALID, Reason.NO_CODE, "the program is blank")
+"""No model is asked about a program without a token."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +99,11 @@ class _Run:
         self.events: asyncio.Queue[Event | BaseException] = asyncio.Queue()
 
     def begin(self, programs: Sequence[str]) -> None:
-        for chunk in _chunks(_unique(programs), self._limits):
+        unique = _unique(programs)
+        for program in unique:
+            if not program.text.strip():
+                self._emit(program, BLANK)
+        for chunk in _chunks([program for program in unique if program.text.strip()], self._limits):
             self._spawn(self._score(chunk))
 
     async def stop(self) -> None:

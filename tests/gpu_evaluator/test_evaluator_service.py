@@ -10,8 +10,6 @@ from collections import Counter
 
 import httpx
 import pytest
-from scripted_engines import ScriptedFeedback, ScriptedGate, make_pair
-from served import serve, until
 
 from gpu_evaluator.catalog import make_pairs
 from gpu_evaluator.pool import Stage
@@ -20,13 +18,15 @@ from services.contracts.evaluator import EvaluatorReadiness
 from services.contracts.outcomes import Reason, Verdict
 from services.contracts.problems import Problem
 from services.runtime.settings import load_settings
+from tests.gpu_evaluator.scripted_engines import ScriptedFeedback, ScriptedGate, make_pair
+from tests.gpu_evaluator.served import serve, until
 
 RIGHT = "theorem t (a b : Nat) : a + b = b + a := by\n  omega\n"
 WRONG = "theorem t (a b : Nat) : a + b = b + a := by\n  assumption\n"
 
 
 async def test_the_linear_model_predicts_and_says_that_it_is_a_demonstration() -> None:
-    async with serve(make_pairs(load_settings()), threshold=0.4) as served:
+    async with serve(make_pairs(load_settings())) as served:
         await served.until_ready()
         readiness = EvaluatorReadiness.model_validate_json((await served.client.get("/readyz")).text)
         assert readiness.gate.demonstration

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from contextlib import aclosing
 
 import pytest
-from scripted_engines import ScriptedFeedback, ScriptedGate, make_pair, make_pool
 
 from gpu_evaluator.cascade import SELF_CONSISTENCY, CascadePrediction, CascadeRule
 from gpu_evaluator.engines.base import EngineFault, Generation, OverLength
 from gpu_evaluator.pipeline import GateScore, Limits, Pipeline
 from gpu_evaluator.pool import InTurns, Pair, Pool, Stage
 from services.contracts.outcomes import Reason, Verdict
+from tests.gpu_evaluator.scripted_engines import ScriptedFeedback, ScriptedGate, make_pair, make_pool
 
 GREEDY = CascadeRule()
 LIMITS = Limits()
@@ -66,6 +66,12 @@ async def test_identical_programs_are_asked_once_and_answered_each() -> None:
     found = await predict(make_pool(pair), ["good", "bad", "good", "bad"])
     assert reasons(found) == ["ok", "gate_rejected", "ok", "gate_rejected"]
     assert sorted(pair.gate.seen) == ["bad", "good"]  # type: ignore[attr-defined]
+
+
+async def test_no_model_is_asked_about_a_blank_program() -> None:
+    pair = make_pair()
+    assert reasons(await predict(make_pool(pair), ["", " \n", "good"])) == ["no_code", "no_code", "ok"]
+    assert pair.gate.seen == ["good"]  # type: ignore[attr-defined]
 
 
 async def test_the_gate_sees_bounded_chunks_of_the_longest_first() -> None:

@@ -1,0 +1,1 @@
+"""Models in GGUF on llama.cpp's HTTP server (the package `xllamacpp`): for machines without a GPU."""
