@@ -13,9 +13,9 @@ from gpu_evaluator.engines.linear.features import WIDTH, read_features
 from gpu_evaluator.engines.linear.model import Head, LinearModel
 from gpu_evaluator.feedback.verdict import strip_marks
 
-_STEPS = 300
+_STEPS = 400
 _RATE = 0.05
-_DECAY = 2e-4
+_DECAY = 1e-5
 _MOMENT, _SQUARE, _EPSILON = 0.9, 0.999, 1e-8
 _HELD_OUT = 0.2
 
@@ -75,10 +75,11 @@ def _fit(examples: Sequence[Example], *, crosses: bool) -> Head:
     columns = np.concatenate([f.columns for f in features])
     values = np.repeat([f.weight for f in features], [len(f.columns) for f in features])
     labels = np.array([example.valid for example in examples], dtype=np.float64)
+    weights = np.where(labels == 1, 0.5 / labels.sum(), 0.5 / (1 - labels).sum())  # both verdicts weigh the same
     parameters = np.zeros(WIDTH + 1)  # the bias is the last
     moment, square = np.zeros_like(parameters), np.zeros_like(parameters)
     for step in range(1, _STEPS + 1):
-        gradient = _gradient(parameters, rows, columns, values, labels)
+        gradient = _gradient(parameters, rows, columns, values, labels, weights)
         moment = _MOMENT * moment + (1 - _MOMENT) * gradient
         square = _SQUARE * square + (1 - _SQUARE) * gradient**2
         steady = np.sqrt(square / (1 - _SQUARE**step)) + _EPSILON
@@ -92,9 +93,10 @@ def _gradient(
     columns: NDArray[np.int64],
     values: NDArray[np.float64],
     labels: NDArray[np.float64],
+    weights: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     logits = parameters[-1] + np.bincount(rows, weights=values * parameters[columns], minlength=len(labels))
-    errors = (0.5 * (1 + np.tanh(0.5 * logits)) - labels) / len(labels)
+    errors = (0.5 * (1 + np.tanh(0.5 * logits)) - labels) * weights
     gradient = np.bincount(columns, weights=values * errors[rows], minlength=WIDTH + 1)
     decay = _DECAY * parameters
     decay[-1] = errors.sum()  # the bias does not decay, and its column is empty

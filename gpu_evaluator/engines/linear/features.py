@@ -65,9 +65,11 @@ def _kept_lines(program: str) -> Iterator[tuple[int, str]]:
 
 
 def _statement(program: str) -> tuple[str, ...]:
-    """The distinct tokens of the program before its first proof."""
+    """The distinct tokens, and pairs of neighbours, of the program before its first proof."""
     proof = _PROOF.search(program)
-    return tuple(dict.fromkeys(_tokens(program[: proof.start()] if proof else program, _STATEMENT_TOKENS)))
+    tokens = _tokens(program[: proof.start()] if proof else program, _STATEMENT_TOKENS)
+    pairs = (f"{left} {right}" for left, right in zip(tokens, tokens[1:], strict=False))
+    return tuple(dict.fromkeys([*tokens, *pairs]))
 
 
 def _tokens(text: str, limit: int) -> list[str]:
