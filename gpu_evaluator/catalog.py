@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
-from gpu_evaluator.pool import Pair, Stage
+from gpu_evaluator.pool import InTurns, Pair, Stage, Swap
 from services.runtime.settings import EvaluatorSettings, Settings, SettingsError
 
 
@@ -18,6 +21,8 @@ def make_pairs(settings: Settings) -> list[Pair]:
         return [_linear(evaluator)]
     if evaluator.engine == "llamacpp":
         return [_llamacpp(settings)]
+    if evaluator.engine == "vllm":
+        return _vllm(settings)
     raise SettingsError(f"evaluator.engine: {evaluator.engine} is not built yet")
 
 
@@ -46,6 +51,84 @@ def _llamacpp(settings: Settings) -> Pair:
         options("feedback", evaluator.feedback, evaluator.feedback_context), evaluator.toolchain, evaluator.max_tokens
     )
     return Pair("llamacpp", gate, feedback, _room(evaluator))
+
+
+def _vllm(settings: Settings) -> list[Pair]:
+    if settings.vllm.gate_urls or settings.vllm.feedback_urls:
+        return _vllm_elsewhere(settings)
+    return [_vllm_here(settings, gpu) for gpu in settings.vllm.gpus]
+
+
+def _vllm_elsewhere(settings: Settings) -> list[Pair]:
+    from gpu_evaluator.engines.serving.servers import RemoteServer
+    from gpu_evaluator.engines.vllm.engine import VllmFeedback, VllmGate
+
+    evaluator, vllm = settings.evaluator, settings.vllm
+    if len(vllm.gate_urls) != len(vllm.feedback_urls):
+        raise SettingsError("vllm.feedback_urls: as many are needed as vllm.gate_urls")
+    key = vllm.key.get_secret_value() if vllm.key else None
+    pairs = []
+    for number, (gate_url, feedback_url) in enumerate(zip(vllm.gate_urls, vllm.feedback_urls, strict=True)):
+        if gate_url.rstrip("/") == feedback_url.rstrip("/"):
+            raise SettingsError("vllm.feedback_urls: gate and feedback model need servers of their own")
+        gate = VllmGate(RemoteServer(gate_url), evaluator.toolchain, key)
+        feedback = VllmFeedback(RemoteServer(feedback_url), evaluator.toolchain, evaluator.max_tokens, key)
+        pairs.append(Pair(f"vllm-{number}", gate, feedback, _room(evaluator)))
+    return pairs
+
+
+def _vllm_here(settings: Settings, gpu: str) -> Pair:
+    from gpu_evaluator.engines.serving.servers import ChildServer
+    from gpu_evaluator.engines.vllm.command import ServerPlan, feedback_command, gate_command
+    from gpu_evaluator.engines.vllm.engine import AsleepInTurns, VllmFeedback, VllmGate
+
+    evaluator, vllm = settings.evaluator, settings.vllm
+    split = vllm.layout == "split"
+    if split and vllm.gate_memory + vllm.feedback_memory > 1:
+        raise SettingsError("vllm.gate_memory: with vllm.feedback_memory it is more than the whole GPU")
+    gate_plan = ServerPlan(
+        command=vllm.command,
+        model=_needed("gate", evaluator.gate),
+        context=evaluator.gate_context,
+        memory=vllm.gate_memory if split else vllm.turn_memory,
+        gpu=gpu,
+        quantization=vllm.gate_quantization,
+        sleeps=vllm.layout == "sleep",
+        arguments=vllm.gate_arguments,
+    )
+    feedback_plan = replace(
+        gate_plan,
+        model=_needed("feedback", evaluator.feedback),
+        context=evaluator.feedback_context,
+        memory=vllm.feedback_memory if split else vllm.turn_memory,
+        quantization=vllm.feedback_quantization,
+        arguments=vllm.feedback_arguments,
+    )
+    try:
+        gate_command(gate_plan, 0)
+    except ValueError as error:
+        raise SettingsError(f"vllm.gate_arguments: {error}") from error
+    turn = asyncio.Lock()
+    gate_server = ChildServer(
+        lambda port: gate_command(gate_plan, port),
+        environment=gate_plan.environment,
+        start_s=evaluator.start_s,
+        turn=turn,
+    )
+    feedback_server = ChildServer(
+        lambda port: feedback_command(feedback_plan, port, vllm.speculation),
+        environment=feedback_plan.environment,
+        start_s=evaluator.start_s,
+        turn=turn,
+    )
+    gate = VllmGate(gate_server, evaluator.toolchain)
+    feedback = VllmFeedback(feedback_server, evaluator.toolchain, evaluator.max_tokens)
+    swaps: dict[str, Callable[[], Swap | None]] = {
+        "split": lambda: None,
+        "sleep": lambda: AsleepInTurns(gate, feedback),
+        "restart": lambda: InTurns(gate, feedback),
+    }
+    return Pair(f"vllm-gpu{gpu}", gate, feedback, _room(evaluator), swap=swaps[vllm.layout]())
 
 
 def _needed(name: str, model: str | None) -> str:

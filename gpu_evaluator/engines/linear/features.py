@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 import zlib
@@ -68,7 +69,7 @@ def _statement(program: str) -> tuple[str, ...]:
     """The distinct tokens, and pairs of neighbours, of the program before its first proof."""
     proof = _PROOF.search(program)
     tokens = _tokens(program[: proof.start()] if proof else program, _STATEMENT_TOKENS)
-    pairs = (f"{left} {right}" for left, right in zip(tokens, tokens[1:], strict=False))
+    pairs = (f"{left} {right}" for left, right in itertools.pairwise(tokens))
     return tuple(dict.fromkeys([*tokens, *pairs]))
 
 

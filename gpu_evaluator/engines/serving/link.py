@@ -34,6 +34,10 @@ class Link:
         """Likewise."""
         return await self._ask("GET", path, None, read)
 
+    async def command(self, path: str) -> None:
+        """POST without a body, whose answer says nothing but its status. Raises `EngineFault`."""
+        await self._request("POST", path, None)
+
     async def healthy(self) -> bool:
         try:
             return (await self._client.get("/health", timeout=_HEALTH_S)).status_code == httpx.codes.OK
@@ -47,13 +51,17 @@ class Link:
     async def _ask(
         self, method: str, path: str, body: Mapping[str, Any] | None, read: Callable[[Any], _Answer]
     ) -> _Answer:
+        content = await self._request(method, path, body)
+        try:
+            return read(json.loads(content))
+        except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
+            raise EngineFault(f"{path}: malformed answer ({type(error).__name__}: {error})") from error
+
+    async def _request(self, method: str, path: str, body: Mapping[str, Any] | None) -> bytes:
         try:
             answer = await self._client.request(method, path, json=body)
         except (httpx.HTTPError, RuntimeError) as error:  # RuntimeError: the client was closed meanwhile
             raise EngineFault(f"{path}: no answer ({type(error).__name__}: {error})") from error
         if answer.status_code != httpx.codes.OK:
             raise EngineFault(f"{path}: status {answer.status_code}: {answer.text[:_LONGEST_DETAIL]}")
-        try:
-            return read(json.loads(answer.content))
-        except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
-            raise EngineFault(f"{path}: malformed answer ({type(error).__name__}: {error})") from error
+        return answer.content

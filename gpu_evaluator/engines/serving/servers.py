@@ -47,19 +47,43 @@ class RemoteServer:
 class ChildServer:
     """A server that is started with `command(port)`, on the loopback interface, and dies with this process.
 
-    `environment` is added to this process's own. `start_s`: longest start, seconds.
+    `environment` is added to this process's own. `start_s`: longest start, seconds. Servers that share `turn` start one
+    after the other: each measures the memory that is left.
     """
 
     def __init__(
-        self, command: Callable[[int], Sequence[str]], *, environment: Mapping[str, str] | None = None, start_s: float
+        self,
+        command: Callable[[int], Sequence[str]],
+        *,
+        environment: Mapping[str, str] | None = None,
+        start_s: float,
+        turn: asyncio.Lock | None = None,
     ) -> None:
         self._command = command
         self._environment = environment or {}
         self._start_s = start_s
+        self._turn = turn or asyncio.Lock()
         self.process: asyncio.subprocess.Process | None = None
 
     async def start(self) -> str:
         await self.stop()
+        async with self._turn:
+            return await self._start()
+
+    async def stop(self) -> None:
+        process, self.process = self.process, None
+        if process is None:
+            return
+        _signal_group(process.pid, signal.SIGTERM)
+        try:
+            await asyncio.wait_for(process.wait(), _STOP_S)
+        except asyncio.TimeoutError:
+            pass
+        finally:
+            _signal_group(process.pid, signal.SIGKILL)  # also what it left behind
+            await process.wait()
+
+    async def _start(self) -> str:
         port = _free_port()
         arguments = self._command(port)
         try:
@@ -86,19 +110,6 @@ class ChildServer:
             await self.stop()
             raise
         return url
-
-    async def stop(self) -> None:
-        process, self.process = self.process, None
-        if process is None:
-            return
-        _signal_group(process.pid, signal.SIGTERM)
-        try:
-            await asyncio.wait_for(process.wait(), _STOP_S)
-        except asyncio.TimeoutError:
-            pass
-        finally:
-            _signal_group(process.pid, signal.SIGKILL)  # also what it left behind
-            await process.wait()
 
 
 async def _answers(url: str) -> bool:
