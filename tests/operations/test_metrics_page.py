@@ -11,8 +11,9 @@ from lean_worker.sandbox import Tier
 from services.contracts.evaluator import EvaluationMethod
 from services.contracts.outcomes import LeanStatus, Reason, Source, Verdict
 from services.contracts.problems import ProblemCode
-from services.contracts.proofs import CutoffReason, Mode
+from services.contracts.proofs import CutoffReason, Degradation, Mode
 from services.contracts.trajectories import RolloutFlag
+from services.contracts.votes import Downgrade
 from services.process.penalties.evidence import NAMES
 from services.runtime import metrics
 from tests.operations.documented_metrics import documented, label_values
@@ -49,10 +50,15 @@ def test_every_label_has_its_list_of_values() -> None:
         ("lean_status", LeanStatus),
         ("method", EvaluationMethod),
         ("flag", RolloutFlag),
+        ("part", Degradation),
     ],
 )
 def test_listed_values_are_the_words_of_the_contract(name: str, words: type[Enum]) -> None:
     assert label_values()[name] == {word.value for word in words}
+
+
+def test_listed_downgrades_are_those_of_the_contract_and_a_failed_judge() -> None:
+    assert label_values()["downgrade"] == {word.value for word in Downgrade} | {"judge_failed"}
 
 
 def test_listed_rules_and_tiers_are_those_of_the_code() -> None:
