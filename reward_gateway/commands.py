@@ -1,4 +1,4 @@
-"""`lean-reward gateway` and `lean-reward openapi`."""
+"""`lean-reward gateway`, `lean-reward openapi` and `lean-reward label export`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from typing import Any
 
 import typer
 
+from reward_gateway.quality.commands import app as label
+
 app = typer.Typer()
+app.add_typer(label, name="label")
 
 
 @app.command("gateway")

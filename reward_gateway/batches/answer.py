@@ -202,7 +202,9 @@ def _checked(
 
 def _said(predicted: Predicted) -> EvaluatorReport:
     prediction = predicted.prediction
-    return EvaluatorReport(gate=prediction.gate, feedback=prediction.feedback, trace=prediction.trace)
+    return EvaluatorReport(
+        gate=prediction.gate, feedback=prediction.feedback, trace=prediction.trace, model=predicted.model
+    )
 
 
 def _report(status: LeanStatus, outcome: LeanOutcome | None, shift: int) -> LeanReport:

@@ -60,11 +60,14 @@ def order(policy: SchedulingPolicy, waiting: Sequence[Waiting], settled: Settled
 def steps(ranked: Sequence[int], base: int, low: int, high: int) -> list[int]:
     """Queue priority of each candidate, for `ranked` as `order` gives it.
 
-    `base` is the caller's priority; ranks are spread evenly over the steps from `high` - 1 down to `low` of its band.
+    `base` is the caller's priority. The steps of its band from `high` - 1 down to `low` take a growing part of the
+    ranks, each twice as many as the one above it, because what runs next matters most.
     """
     result = [0] * len(ranked)
+    parts = 2 ** (high - low) - 1
     for rank, index in enumerate(ranked):
-        result[index] = base * STEPS + high - 1 - rank * (high - low) // len(ranked)
+        below = (1 + rank * parts // len(ranked)).bit_length() - 1
+        result[index] = base * STEPS + high - 1 - below
     return result
 
 

@@ -190,6 +190,7 @@ class EvaluatorReport(Wire):
     gate: float | None = Field(default=None, description="The one-token classifier's probability of `valid`.")
     feedback: Verdict | None = Field(default=None, description="The feedback model's verdict; null when gated out.")
     trace: str | None = Field(default=None, description="The annotated program, with `include: trace`.")
+    model: str | None = Field(default=None, description="The models that predicted, such as `linear-demo`.")
 
 
 class CandidateResult(Wire):

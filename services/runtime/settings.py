@@ -53,10 +53,20 @@ class LogSettings(_Section):
 
 
 class ClientSettings(_Section):
-    """Commands that call a gateway, such as `lean-reward score`."""
+    """Whoever calls a gateway: commands such as `lean-reward score`, and trainers (`docs/trainers/`)."""
 
     url: str = Field("http://127.0.0.1:8000", pattern=r"^https?://", description="The gateway to call.")
     key: SecretStr | None = Field(None, description="API key to send as a bearer token.")
+    deadline_s: float = Field(90.0, gt=0, le=86_400, description="Cutoff of a trainer's batches, seconds.")
+    patience_s: float = Field(
+        600.0, ge=0, le=86_400, description="So long a gateway may be away before a trainer's call fails, seconds."
+    )
+    on_failure: Literal["raise", "fallback", "unscorable"] = Field(
+        "raise",
+        description="What a trainer is given when the server failed: an error, `fallback`, or nothing (where it knows "
+        "samples without a reward).",
+    )
+    fallback: float | None = Field(None, description="The reward of `on_failure` `fallback`; it has no default.")
 
 
 class GatewaySettings(_Section):
@@ -93,7 +103,7 @@ class GatewaySettings(_Section):
     )
     scheduling: Literal["auto", "fifo", "shortest", "value"] = Field(
         "auto",
-        description="Which checks of a batch run first; `auto`: `value` where an evaluator predicts, else `fifo`.",
+        description="Which checks of a batch run first; `auto`: `value` where an evaluator predicts, else `shortest`.",
     )
     audit_share: float = Field(
         0.05, ge=0, le=1, description="Part of each hybrid batch that is checked to the end to measure the evaluator."
@@ -267,6 +277,30 @@ class VllmSettings(_Section):
     feedback_arguments: tuple[str, ...] = Field((), description="More arguments of the feedback model's server.")
 
 
+class JudgeSettings(_Section):
+    """The language model that formalises plans, segments trajectories and judges stages of agents' rollouts."""
+
+    url: str | None = Field(
+        None,
+        pattern=r"^https?://",
+        description="Base URL of an OpenAI-compatible endpoint, such as http://host:8000/v1; empty: stages are not "
+        "judged.",
+    )
+    key: SecretStr | None = Field(None, description="API key to send to it, as a bearer token.")
+    model: str = Field("judge", min_length=1, description="Name of the model at the endpoint.")
+    replicas: int = Field(3, ge=1, le=15, description="Judgements of each stage, of which the majority counts.")
+    temperature: float = Field(0.6, ge=0, le=2, description="Sampling temperature; each replica has its own seed.")
+    concurrency: int = Field(64, ge=1, le=4096, description="Calls in flight at once.")
+    timeout_s: float = Field(60.0, gt=0, le=3_600, description="Limit of one call, seconds.")
+    retries: int = Field(2, ge=0, le=10, description="Further tries of a call that failed or gave a malformed answer.")
+    chunk_tokens: int = Field(16_384, ge=1_024, description="Largest part of a record in one call, estimated tokens.")
+    reasoning_tokens: int = Field(
+        4_096, ge=0, description="Tokens that a model may spend on its reasoning before it answers."
+    )
+    cache_s: float = Field(7 * 86400.0, ge=0, description="Answers are remembered this long, seconds; 0: never.")
+    votes_s: float = Field(7 * 86400.0, gt=0, description="Votes can be fetched this long, seconds (GET /v1/votes/ID).")
+
+
 class Settings(BaseSettings):
     """All settings. Build it with `load_settings`."""
 
@@ -283,6 +317,7 @@ class Settings(BaseSettings):
     lean: LeanSettings = LeanSettings()
     repl: ReplSettings = ReplSettings()
     evaluator: EvaluatorSettings = EvaluatorSettings()
+    judge: JudgeSettings = JudgeSettings()
     llamacpp: LlamaCppSettings = LlamaCppSettings()
     vllm: VllmSettings = VllmSettings()
 

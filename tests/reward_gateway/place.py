@@ -116,7 +116,7 @@ class Place:
     def settings(self, **gateway: Any) -> Settings:
         return load_settings(
             queue={"url": self.url, "prefix": self.prefix},
-            gateway={"port": 0, "deadline_s": 20.0, **gateway},
+            gateway={"port": 0, "deadline_s": 20.0, "audit_share": 0.0, **gateway},
         )
 
     async def queue(self) -> JobQueue:

@@ -63,7 +63,7 @@ class ScriptedEvaluator:
         ]
         listener = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        config = uvicorn.Config(Starlette(routes=routes), log_config=None, timeout_graceful_shutdown=0)
+        config = uvicorn.Config(Starlette(routes=routes), log_config=None, lifespan="off", timeout_graceful_shutdown=0)
         self.server = uvicorn.Server(config)
         self.task = asyncio.create_task(self.server.serve(sockets=[listener]))
         await until(lambda: self.server is not None and self.server.started)

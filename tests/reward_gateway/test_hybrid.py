@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from reward_gateway.scheduling.policies import STEPS
-from services.contracts.lean import LeanOutcome
+from services.contracts.lean import LeanOutcome, WorkerInfo
 from services.contracts.outcomes import LeanStatus, Reason, Verdict
 from services.contracts.proofs import ScoreResponse
+from services.queue import Completion
 from tests.reward_gateway.place import IDENTITY, Place, candidates, theorem, until, valid
 from tests.reward_gateway.scripted_evaluator import evaluator
 
@@ -55,6 +56,7 @@ async def test_at_the_cutoff_every_candidate_says_who_decided_it(place: Place) -
     believed, proved = results["believed"].evaluator, results["proved"].evaluator
     assert believed is not None
     assert (believed.gate, believed.feedback, believed.trace) == (0.9, Verdict.VALID, "-- annotated")
+    assert believed.model == "scripted"
     assert proved is not None, "what the evaluator said is told although Lean decided"
     assert results["disbelieved"].detail == "gate 0.100 is below 0.5"
     assert results["rejected"].evaluator is None
@@ -162,12 +164,10 @@ async def test_killed_mid_batch_it_leaves_what_it_said_and_lean_goes_on(place: P
     await scripted.kill()
     await asyncio.sleep(0.3)
     assert not request.done(), "without all predictions it goes on with Lean"
-    last = [claim for claim in worker.held.values()]
     predicted = {code for batch in gateway.gateway.batches.running for code in batch.state.predictions}
     assert 1 <= len(predicted) < 4
     await worker.finish_held(valid(worker.checked[0]))
     answer = (await request).json()
-    assert len(last) == 4
     assert {r["source"] for r in answer["results"]} == {"lean"}
     assert answer["degraded"] == ["evaluator_unavailable"]
 
@@ -239,8 +239,6 @@ async def test_a_program_that_it_fails_on_is_left_to_lean(place: Place) -> None:
     assert not request.done()
     failed = next(token for token, claim in worker.held.items() if b"efault_a" in claim.payload)
     claim = worker.held.pop(failed)
-    from services.queue import Completion
-
     await worker.queue.complete([Completion(claim, valid(worker.checked[0]).model_dump_json().encode())])
     answer = (await request).json()
     assert answer["cutoff"]["reason"] == "evaluator_done"
@@ -345,8 +343,6 @@ async def test_readiness_warns_of_a_missing_evaluator_and_of_one_for_another_lea
 async def test_gate_scores_move_uncertain_candidates_forward_inside_the_callers_band(place: Place) -> None:
     worker = await place.worker(judge=lambda task: None)
     await worker.stop()  # it announces itself again below, and claims nothing: everything waits
-    from services.contracts.lean import WorkerInfo
-
     info = WorkerInfo(worker="w", identity=IDENTITY, engines=1, ready=1)
     await worker.queue.announce("w", info.model_dump_json().encode(), 60)
 

@@ -192,8 +192,6 @@ async def test_metrics_are_served_with_the_gateways_series(place: Place) -> None
     ("method", "path"),
     [
         ("POST", "/v1/trajectories/score"),
-        ("POST", "/v1/evaluate"),
-        ("GET", "/v1/evaluator/quality"),
         ("GET", "/v1/votes/v1"),
     ],
 )
