@@ -27,6 +27,7 @@ from typing import Any, TypeVar
 import httpx
 from pydantic import BaseModel, ValidationError
 
+from services.contracts.compat import SampleReward
 from services.contracts.jobs import Job, JobState
 from services.contracts.problems import Problem, ProblemCode
 from services.contracts.proofs import Candidate, ScoreRequest, ScoreResponse
@@ -52,7 +53,7 @@ __all__ = [
 _Answer = TypeVar("_Answer", bound=BaseModel)
 CandidateLike = Candidate | Mapping[str, Any]
 
-_SLACK_S = 30.0  # added to a batch's own deadline: transfer, queueing for admission, retries
+_SAMPLE_S = 100.0  # the server answers a single sample within this
 _CONNECT_S = 10.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.25, 10.0
 
@@ -119,17 +120,28 @@ _Reply = httpx.Response | httpx.TransportError | None
 class _Caller:
     """The calls of both clients: what to send, when to try again, what an answer means. Does no I/O itself."""
 
-    def __init__(self, url: str, *, key: str | None = None, timeout_s: float = 120.0, retries: int = 20) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        key: str | None = None,
+        timeout_s: float = 120.0,
+        patience_s: float = 30.0,
+        retries: int = 1_000,
+    ) -> None:
         """
         Args:
             url: the gateway, for example `http://rewards:8000`.
             key: API key, sent as a bearer token.
             timeout_s: time budget of a call that has no deadline of its own, retries included, seconds.
+            patience_s: added to the deadline of a batch or sample for transfer and retries: so long a server may be
+                away before a call fails, seconds.
             retries: the most repetitions of one call within its budget.
         """
         self._url = url.rstrip("/")
         self._headers = {"Content-Type": "application/json", **({"Authorization": f"Bearer {key}"} if key else {})}
         self._timeout_s = timeout_s
+        self._patience_s = patience_s
         self._retries = retries
 
     def _proofs(self, candidates: Sequence[CandidateLike], path: str, options: Mapping[str, Any]) -> _Call:
@@ -141,12 +153,16 @@ class _Caller:
         # A program that is no valid Unicode is its candidate's own rejection, by the server, not an error of the batch.
         ScoreRequest.model_validate_json(json.dumps(body, ensure_ascii=False, default=_plain).encode(errors="replace"))
         body.setdefault("batch_id", _content_id(body))
-        return _Call("POST", path, _encode(body), (deadline_s or self._timeout_s) + _SLACK_S)
+        return _Call("POST", path, _encode(body), (deadline_s or self._timeout_s) + self._patience_s)
+
+    def _sample(self, response: str, label: Any) -> _Call:
+        body = _encode({"response": response, "label": label})
+        return _Call("POST", "/compat/slime", body, _SAMPLE_S + self._patience_s)
 
     def _trajectories(self, request: TrajectoryScoreRequest | Mapping[str, Any]) -> _Call:
         model = TrajectoryScoreRequest.model_validate(_plain(request))
         body = _encode(model.model_dump(mode="json", exclude_unset=True))
-        return _Call("POST", "/v1/trajectories/score", body, (model.deadline_s or self._timeout_s) + _SLACK_S)
+        return _Call("POST", "/v1/trajectories/score", body, (model.deadline_s or self._timeout_s) + self._patience_s)
 
     def _penalties(self, trajectories: Sequence[Mapping[str, Any]]) -> _Call:
         model = PenaltiesRequest.model_validate({"trajectories": [dict(t) for t in trajectories]})
@@ -203,6 +219,14 @@ class Client(_Caller):
             RewardServerError: one of its kinds; nothing is known about the candidates then.
         """
         return _parsed(ScoreResponse, self._run(self._proofs(candidates, "/v1/proofs/score", options)))
+
+    def score_sample(self, response: str, label: Any) -> SampleReward:
+        """Score one sample; the server joins those that many callers send at once into batches.
+
+        `label` refers to the task: a statement, or `{"statement", "header"?, "group"?, "group_size"?}`. For callers
+        that hold several samples `score_proofs` is better.
+        """
+        return _parsed(SampleReward, self._run(self._sample(response, label)))
 
     def submit_proofs(self, candidates: Sequence[CandidateLike], **options: Any) -> Job:
         """Start a job and return at once."""
@@ -281,6 +305,10 @@ class AsyncClient(_Caller):
     async def score_proofs(self, candidates: Sequence[CandidateLike], **options: Any) -> ScoreResponse:
         """See `Client.score_proofs`. Cancelling the task closes the connection, and the server cancels the batch."""
         return _parsed(ScoreResponse, await self._run(self._proofs(candidates, "/v1/proofs/score", options)))
+
+    async def score_sample(self, response: str, label: Any) -> SampleReward:
+        """See `Client.score_sample`."""
+        return _parsed(SampleReward, await self._run(self._sample(response, label)))
 
     async def submit_proofs(self, candidates: Sequence[CandidateLike], **options: Any) -> Job:
         return _parsed(Job, await self._run(self._proofs(candidates, "/v1/proofs/jobs", options)))

@@ -147,12 +147,11 @@ def test_a_retry_after_beyond_the_budget_ends_the_call_at_once(server: ScriptedS
 
 
 def test_a_server_that_holds_the_call_too_long_and_one_that_is_gone_are_different_errors(
-    server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+    server: ScriptedServer,
 ) -> None:
-    monkeypatch.setattr("reward_gateway.client._SLACK_S", 0.2)
     server.script = [lambda: (time.sleep(1.5), (200, {}, b"{}"))[1]]  # type: ignore[func-returns-value]
     with pytest.raises(DeadlineExceeded):
-        Client(server.url).score_proofs(CANDIDATES, deadline_s=0.1)
+        Client(server.url, patience_s=0.2).score_proofs(CANDIDATES, deadline_s=0.1)
     with pytest.raises(Unreachable):
         Client("http://127.0.0.1:1", retries=1).score_proofs(CANDIDATES)
 

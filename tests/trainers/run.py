@@ -1,8 +1,8 @@
 """`make test-trainers`: the contract tests with the real packages, each in its own environment, against a live server.
 
-`python tests/trainers/run.py [NAME...]` installs what is missing (`environments.py`), starts the whole platform with the
-embedded Lean for each (`lean-reward up`), and runs `contract_NAME.py` with the environment's own Python. Exit status: 0
-all passed, 1 some failed.
+`python tests/trainers/run.py [NAME...]` installs what is missing (`environments.py`), starts the whole platform with
+the embedded Lean for each (`lean-reward up`), and runs `contract_NAME.py` with the environment's own Python. Exit
+status: 0 all passed, 1 some failed.
 """
 
 from __future__ import annotations

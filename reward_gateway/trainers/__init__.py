@@ -1,0 +1,1 @@
+"""Adapters for trainers, one module each. They need httpx and pydantic, and numpy where whole groups are scored."""
