@@ -1,4 +1,4 @@
-"""`lean-reward evaluator`."""
+"""`lean-reward evaluator`; `label` and `train` come from `gpu_evaluator.training`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ from typing import Any
 
 import typer
 
+from gpu_evaluator.training.commands import label, train
+
 app = typer.Typer()
+app.add_typer(label, name="label")
+app.add_typer(train, name="train")
 
 
 @app.command("evaluator")

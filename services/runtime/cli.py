@@ -8,6 +8,10 @@ from __future__ import annotations
 
 import sys
 from importlib.metadata import entry_points
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import typer
 
 GROUP = "lean_reward.commands"
 
@@ -23,7 +27,28 @@ def main() -> None:
     )
     for entry in sorted(entry_points(group=GROUP), key=lambda e: e.name):
         app.add_typer(entry.load())
+    join_groups(app)
     app()
+
+
+def join_groups(app: typer.Typer) -> None:
+    """Make one of the groups that several packages register under the same name; the first one's help and class stay.
+
+    `app` holds the packages' applications, none of which has a name.
+    """
+    found: dict[str, typer.Typer] = {}
+    for package in app.registered_groups:
+        if package.typer_instance is None:
+            continue
+        kept = []
+        for group in package.typer_instance.registered_groups:
+            instance = group.typer_instance
+            first = found.setdefault(group.name, instance) if group.name and instance is not None else instance
+            if first is instance or first is None or instance is None:
+                kept.append(group)
+            else:
+                first.registered_commands.extend(instance.registered_commands)
+        package.typer_instance.registered_groups = kept
 
 
 if __name__ == "__main__":

@@ -65,7 +65,7 @@ def load(path: Path | None) -> LinearModel:
     """The model of a file, or the one that comes with the package. Raises `EngineFault`."""
     try:
         return _shipped() if path is None else _read(path.read_bytes())
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+    except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile) as error:
         raise EngineFault(f"{path or _SHIPPED} is no linear model: {error}") from error
 
 
