@@ -1,0 +1,124 @@
+"""A real Prometheus scrapes the running platform under a little load: everything that we ship returns series."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from services.contracts.outcomes import Reason
+from services.contracts.problems import ProblemCode
+from tests.operations.documented_metrics import documented, label_values
+from tests.operations.queries import ROOT, alert_queries, panel_queries, recording_queries, rules
+from tests.operations.stack import Stack, wait_until
+
+pytestmark = [
+    pytest.mark.lean,
+    pytest.mark.slow,
+    pytest.mark.skipif(shutil.which("prometheus") is None, reason="Prometheus: apt-get install prometheus"),
+]
+
+# Needs a judge's model or a mixed fleet: the queries parse, and there is nothing to return.
+NOTHING_TO_SHOW: frozenset[str] = frozenset()
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    running = Stack(tmp_path_factory.mktemp("stack"))
+    try:
+        running.start()
+        load(running)
+        yield running
+    finally:
+        running.stop()
+
+
+def load(stack: Stack) -> None:
+    """Some of everything, twice, so that counters that appear with it have an increase."""
+    for turn in range(3):
+        for mode in ("lean", "hybrid", "evaluator"):
+            score(stack, mode, turn)
+        candidate = {"id": "slow", "code": f"theorem s{turn} : True := by\n  repeat (first | skip)\n  trivial"}
+        post(stack, "/v1/proofs/score", {"candidates": [candidate], "mode": "lean", "cutoff": {"deadline_s": 0.5}})
+        assert post(stack, "/v1/proofs/score", {"candidates": 1}).status_code == 422
+        trajectory = json.loads((ROOT / "tests/operations/trajectory.json").read_text())
+        assert post(stack, "/v1/trajectories/penalties", trajectory).status_code == 200
+        assert post(stack, "/v1/trajectories/score", group(trajectory)).status_code == 200
+        sample = {"prompt": "p", "response": f"```lean4\ntheorem c{turn} : 1 = 1 := rfl\n```", "label": "theorem c : 1 = 1"}
+        assert post(stack, "/v1/compat/slime", sample).status_code in (200, 404)
+        time.sleep(3)
+
+
+def score(stack: Stack, mode: str, turn: int) -> None:
+    right = f"theorem t{turn}{mode} (a b : Nat) : a + b = b + a := by omega"
+    wrong = f"theorem t{turn}{mode} (a b : Nat) : a + b = b + a := by rfl"
+    forbidden = "theorem t : 1 = 2 := by native_decide"
+    candidates = [{"id": f"{kind}{n}", "code": code} for n in range(2) for kind, code in (("r", right), ("w", wrong))]
+    body = {"candidates": [*candidates, {"id": "f", "code": forbidden}], "mode": mode, "cutoff": {"deadline_s": 20}}
+    answer = post(stack, "/v1/proofs/score", body)
+    assert answer.status_code == 200, answer.text
+
+
+def group(trajectory: dict[str, Any]) -> dict[str, Any]:
+    rollouts = [{"id": f"r{alpha}", "alpha": alpha, **trajectory} for alpha in (-1, 1)]
+    return {"group": "g", "task": "t", "rollouts": rollouts, "want": ["gamma"]}
+
+
+def post(stack: Stack, path: str, body: Any) -> httpx.Response:
+    return httpx.post(f"http://{stack.gateway}{path}", json=body, timeout=60)
+
+
+@pytest.mark.parametrize("service", ["gateway", "worker", "evaluator"])
+def test_a_service_exposes_the_documented_metrics_with_listed_labels(stack: Stack, service: str) -> None:
+    text = httpx.get(f"http://{getattr(stack, service)}/metrics", timeout=10).text
+    families = {f.name: f for f in text_string_to_metric_families(text) if f.name.startswith("lean_reward_")}
+    assert set(families) == set(documented())
+    elsewhere = {"reason": {r.value for r in Reason}, "code": {c.value for c in ProblemCode}}
+    for name, family in families.items():
+        page = documented()[name]
+        assert family.type == page.kind
+        for sample in family.samples:
+            for label, value in sample.labels.items():
+                if label == "le":
+                    continue
+                values = label_values()[page.labels[label]] or elsewhere.get(page.labels[label])
+                assert values is None or value in values, f"{name} has {label}={value}"
+
+
+def test_every_target_is_scraped(stack: Stack) -> None:
+    wait_until(lambda: len(stack.query("up == 1")) == 3, 30, "three targets are up")
+
+
+def test_every_rule_evaluates(stack: Stack) -> None:
+    def evaluated() -> bool:
+        groups = httpx.get(f"http://{stack.prometheus}/api/v1/rules", timeout=10).json()["data"]["groups"]
+        states = [(rule["name"], rule["health"], rule.get("lastError")) for g in groups for rule in g["rules"]]
+        assert not [state for state in states if state[1] == "err"], states
+        return len(states) == len(rules("recording.yml")) + len(rules("alerts.yml")) and all(s[1] == "ok" for s in states)
+
+    wait_until(evaluated, 30, "all rules are evaluated")
+
+
+def test_every_query_returns_series(stack: Stack) -> None:
+    queries = [*recording_queries(), *alert_queries(), *panel_queries()]
+    silent: list[str] = []
+
+    def all_answer() -> bool:
+        silent[:] = [f"{q.place}: {q.expression}" for q in queries if not stack.query(q.expression)]
+        return all(line.partition(":")[0] in NOTHING_TO_SHOW for line in silent)
+
+    try:
+        wait_until(all_answer, 30, "every query returns series")
+    except AssertionError:
+        pytest.fail("no series:\n" + "\n".join(silent))
+
+
+def test_nothing_critical_fires_on_a_healthy_platform(stack: Stack) -> None:
+    assert stack.query('ALERTS{alertstate="firing",severity="critical"}') == []
