@@ -63,7 +63,7 @@ class Gateway:
         )
         self.quality = Quality(self.settings, self.desk, pairs)
         self.batches = Batches(self.settings, Judges(self.desk, self.evaluator, self.quality), records)
-        self.trajectories = Trajectories(self.settings, self.batches)
+        self.trajectories = Trajectories(settings, self._redis, self.batches)
         self._keeper = Keeper(self.batches, self.desk, records)
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -89,6 +89,7 @@ class Gateway:
         await self.drain(0.0)
         await self._end(self._tasks)
         await self.evaluator.close()
+        await self.trajectories.close()
         await self._redis.aclose()
 
     @staticmethod

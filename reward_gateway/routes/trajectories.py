@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
+from typing import Any
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from reward_gateway.operations import BODY_PROBLEMS, Answer, Operation
@@ -17,11 +19,24 @@ async def trajectories(request: Request) -> Response:
     owner = owner_of(request)
     body = await body_of(request)
     received_at = time.monotonic()
+    work = asyncio.ensure_future(gateway_of(request).trajectories.score(body.text, owner, received_at))
+    gone = asyncio.ensure_future(_hung_up(request))
+    waited: set[asyncio.Future[Any]] = {work, gone}
     try:
-        answer = await gateway_of(request).trajectories.score(body.text, owner, received_at)
+        await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
+        if not work.done():
+            raise ClientDisconnect  # judges and Lean do not go on for nobody
+        return Response(work.result(), media_type="application/json")
     finally:
+        for task in waited:
+            task.cancel()
+        await asyncio.gather(*waited, return_exceptions=True)
         gateway_of(request).budget.give(body.size)
-    return Response(answer, media_type="application/json")
+
+
+async def _hung_up(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
 
 
 OPERATIONS = (
@@ -42,6 +57,6 @@ OPERATIONS = (
         ),
         description="Segments, stage labels and stage rewards that are given are used; the rest is judged where the "
         "server has a judge. What is not judged by the deadline is `unannotated`, never a failure. Lean is asked only "
-        "where a rollout brings a proof, or a certificate is wanted.",
+        "where a rollout brings a proof, or a certificate is wanted. A client that disconnects cancels the rest.",
     ),
 )

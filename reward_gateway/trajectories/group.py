@@ -118,11 +118,11 @@ def read_group(text: str) -> Group:
     return group
 
 
-def penalise(group: Group) -> None:
-    """gamma of every rollout, within the stage visits that are known by now."""
-    for work in group.rollouts:
-        places = None if work.placement is None else work.placement.places()
-        work.gammas = gamma(work.steps, group.reader, places)
+def penalise(group: Group, work: Work) -> list[StepGamma]:
+    """gamma of one rollout, within the stage visits that are known by now."""
+    places = None if work.placement is None else work.placement.places()
+    work.gammas = gamma(work.steps, group.reader, places)
+    return work.gammas
 
 
 def _unique(names: Sequence[str], place: _Location, faults: Faults) -> None:

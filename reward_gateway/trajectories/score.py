@@ -5,14 +5,22 @@ from __future__ import annotations
 import asyncio
 import time
 
+from redis.asyncio import Redis
+
 from reward_gateway.batches.book import Batches
+from reward_gateway.trajectories.annotate import annotate
+from reward_gateway.trajectories.endpoint import ModelEndpoint
 from reward_gateway.trajectories.group import Group, penalise, read_group
+from reward_gateway.trajectories.judge import Judge
 from reward_gateway.trajectories.outcomes import prove
 from reward_gateway.trajectories.rows import answer_of
-from services.contracts.trajectories import TrajectoryScoreResponse
+from reward_gateway.trajectories.segment import Segmenter
+from reward_gateway.trajectories.votes import VoteStore
+from services.contracts.trajectories import TrajectoryScoreResponse, Want
 from services.process.penalties import NAMES
+from services.queue.cache import VerdictCache
 from services.runtime import metrics
-from services.runtime.settings import GatewaySettings
+from services.runtime.settings import Settings
 
 _RESERVE_SHARE, _RESERVE_S = 0.1, 1.0
 
@@ -20,24 +28,52 @@ _RESERVE_SHARE, _RESERVE_S = 0.1, 1.0
 class Trajectories:
     """Scores groups of rollouts, one call each, as many at once as come."""
 
-    def __init__(self, settings: GatewaySettings, batches: Batches) -> None:
-        self._settings = settings
+    def __init__(self, settings: Settings, redis: Redis, batches: Batches) -> None:
+        judge, prefix = settings.judge, settings.queue.prefix
+        self._deadline_s = settings.gateway.deadline_s
         self._batches = batches
+        self.votes = VoteStore(redis, prefix, judge.votes_s)
+        self._endpoint: ModelEndpoint | None = None
+        if judge.url is not None:
+            cache = VerdictCache(redis, prefix=f"{prefix}:judge", ttl_s=judge.cache_s) if judge.cache_s else None
+            self._endpoint = ModelEndpoint(judge, cache)
+            self._segmenter = Segmenter(self._endpoint, judge)
+            self._judge = Judge(self._endpoint, self.votes, judge)
+
+    async def close(self) -> None:
+        if self._endpoint is not None:
+            await self._endpoint.close()
 
     async def score(self, text: str, owner: str, received_at: float) -> bytes:
         """The JSON of a `TrajectoryScoreResponse` for the body `text`. Raises `ProblemError`."""
         # Reading, parsing commands and counting are work for a processor: beside the event loop, not on it.
         group = await asyncio.to_thread(read_group, text)
-        deadline_s = self._settings.deadline_s if group.request.deadline_s is None else group.request.deadline_s
+        deadline_s = self._deadline_s if group.request.deadline_s is None else group.request.deadline_s
         # What waits for others ends a little before the deadline, so that the answer itself is there in time.
         ends_s = deadline_s - min(_RESERVE_S, _RESERVE_SHARE * deadline_s)
-        await prove(group, self._batches, deadline_s=ends_s, received_at=received_at)
+        await self._ask_others(group, owner, ends_s, received_at)
         return await asyncio.to_thread(_answer, group, received_at)
+
+    async def _ask_others(self, group: Group, owner: str, ends_s: float, received_at: float) -> None:
+        """Outcomes and annotation at the same time; when one fails, the other does not go on for nobody."""
+        parts = [prove(group, self._batches, deadline_s=ends_s, received_at=received_at)]
+        if self._endpoint is not None:
+            left_s = ends_s - (time.monotonic() - received_at)
+            parts.append(annotate(group, owner, self._segmenter, self._judge, left_s))
+        tasks = [asyncio.ensure_future(part) for part in parts]
+        try:
+            await asyncio.gather(*tasks)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _answer(group: Group, received_at: float) -> bytes:
-    if group.wants_gamma and any(work.gammas is None for work in group.rollouts):
-        penalise(group)
+    if group.wants_gamma:
+        for work in group.rollouts:
+            if work.gammas is None:
+                penalise(group, work)
     answer = answer_of(group, time.monotonic() - received_at)
     _count(group, answer)
     return answer.model_dump_json().encode()
@@ -45,11 +81,19 @@ def _answer(group: Group, received_at: float) -> bytes:
 
 def _count(group: Group, answer: TrajectoryScoreResponse) -> None:
     metrics.GROUP_SECONDS.observe(answer.elapsed_s)
+    metrics.ROLLOUTS.inc(len(answer.rollouts))
+    visits = judged = 0
     for work, result in zip(group.rollouts, answer.rollouts, strict=True):
-        metrics.ROLLOUTS.inc()
         for flag in result.flags:
             metrics.ROLLOUT_FLAGS.labels(flag.value).inc()
         for row in work.gammas or ():
-            metrics.STEPS_JUDGED.inc()
             for rule in row.rules:
                 metrics.PENALTIES.labels(NAMES[rule]).inc()
+        metrics.STEPS_JUDGED.inc(len(work.gammas or ()))
+        for stage in result.stages if Want.BETA in group.wants else ():
+            visits += 1
+            judged += stage.beta is not None
+            source = "nobody" if stage.source is None else stage.source.value
+            metrics.STAGES.labels({1: "plus", -1: "minus", None: "unannotated"}[stage.beta], source).inc()
+    if visits:
+        metrics.UNANNOTATED_SHARE.observe(1 - judged / visits)

@@ -103,7 +103,8 @@ class GatewaySettings(_Section):
     )
     scheduling: Literal["auto", "fifo", "shortest", "value"] = Field(
         "auto",
-        description="Which checks of a batch run first; `auto`: `value` where an evaluator predicts, else `shortest`.",
+        description="Which checks of a batch run first; `auto`: `value` with an evaluator, else `shortest` where the "
+        "deadline ends the batch, else `fifo`.",
     )
     audit_share: float = Field(
         0.05, ge=0, le=1, description="Part of each hybrid batch that is checked to the end to measure the evaluator."
