@@ -22,9 +22,10 @@ _CLIENT = ("httpx", "pydantic", "numpy", "pytest", "pytest-asyncio")
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """`steps`: the arguments of one `pip install` after the other."""
+    """`steps`: the arguments of one `pip install` after the other. `tests`: files of `tests/trainers`."""
 
     steps: tuple[tuple[str, ...], ...]
+    tests: tuple[str, ...]
 
     @property
     def digest(self) -> str:
@@ -33,15 +34,28 @@ class Environment:
 
 ENVIRONMENTS = {
     # On Python before 3.12 the client needs what `kimina_clients.py` does before it imports it.
-    "kimina": Environment((("kimina-client==0.2.1", "pytest", "pytest-asyncio"),)),
-    "verifiers": Environment((("verifiers==0.4.0", *_CLIENT),)),
-    "trl": Environment((_TORCH, ("trl==1.16.0", "transformers>=5.5.3", *_CLIENT))),
+    "kimina": Environment((("kimina-client==0.2.1", "pytest", "pytest-asyncio"),), ("contract_kimina.py",)),
+    "verifiers": Environment((("verifiers==0.4.0", *_CLIENT),), ("contract_verifiers.py",)),
+    "trl": Environment((_TORCH, ("trl==1.16.0", "transformers>=5.5.3", *_CLIENT)), ("contract_trl.py",)),
     "openrlhf": Environment(
         (
             _TORCH,
-            ("transformers>=5.5.3", "ray", "aiohttp", "datasets", "accelerate", "peft", "requests", "tqdm", *_CLIENT),
+            (
+                "transformers>=5.5.3",
+                "ray",
+                "aiohttp",
+                "datasets",
+                "accelerate",
+                "peft",
+                "requests",
+                "tqdm",
+                "pylatexenc",
+                *_CLIENT,
+            ),
             ("--no-deps", "openrlhf==0.11.2"),
-        )
+        ),
+        # slime is on no registry: its own call is replayed, with the same HTTP client.
+        ("contract_openrlhf.py", "contract_slime.py"),
     ),
     "verl": Environment(
         (
@@ -60,7 +74,8 @@ ENVIRONMENTS = {
                 *("pylatexenc", "sympy", "TransferQueue", *_CLIENT),
             ),
             ("--no-deps", "verl==0.9.1"),
-        )
+        ),
+        ("contract_verl.py",),
     ),
 }
 

@@ -1,7 +1,7 @@
 """`make test-trainers`: the contract tests with the real packages, each in its own environment, against a live server.
 
 `python tests/trainers/run.py [NAME...]` installs what is missing (`environments.py`), starts the whole platform with
-the embedded Lean for each (`lean-reward up`), and runs `contract_NAME.py` with the environment's own Python. Exit
+the embedded Lean for each (`lean-reward up`), and runs its `contract_*.py` with the environment's own Python. Exit
 status: 0 all passed, 1 some failed.
 """
 
@@ -19,8 +19,8 @@ LEAN_REWARD = Path(sys.executable).with_name("lean-reward")
 
 def run(name: str) -> bool:
     python = ensure(name)
-    tests = f"tests/trainers/contract_{name}.py"
-    command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", tests]
+    tests = [f"tests/trainers/{file}" for file in ENVIRONMENTS[name].tests]
+    command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests]
     variables = {**os.environ, "TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1", "CUDA_VISIBLE_DEVICES": ""}
     ended = subprocess.run([LEAN_REWARD, "up", "--port", "0", "--", *command], cwd=ROOT, env=variables, check=False)
     return ended.returncode == 0
