@@ -5,7 +5,9 @@ Names start with `lean_reward_`; labels are bounded enumerations, never ids or t
 
 from __future__ import annotations
 
-from prometheus_client import Counter, Gauge, Histogram
+from prometheus_client import Counter, Gauge, Histogram, disable_created_metrics
+
+disable_created_metrics()  # a series more for each counter and histogram, which nothing here reads
 
 _CHECK_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
 _BATCH_SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 90, 120, 300, 600, 1200)
@@ -135,6 +137,19 @@ PENALTY_SECONDS = Histogram(
 )
 GROUP_SECONDS = Histogram(
     "lean_reward_group_seconds", "From receipt of a group of rollouts to its answer.", buckets=_BATCH_SECONDS
+)
+STAGES = Counter("lean_reward_stages", "Stage visits by their beta and who decided it.", ("beta", "source"))
+UNANNOTATED_SHARE = Histogram(
+    "lean_reward_unannotated_share",
+    "Part of a group's stage visits that nobody judged, where beta was asked for.",
+    buckets=(0.0, 0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 0.9, 1.0),
+)
+MODEL_CALLS = Counter("lean_reward_model_calls", "Questions to the judge's model by prompt.", ("prompt", "outcome"))
+MODEL_SECONDS = Histogram(
+    "lean_reward_model_seconds", "Time of one call of the judge's model.", ("prompt",), buckets=_BATCH_SECONDS
+)
+VOTE_DOWNGRADES = Counter(
+    "lean_reward_vote_downgrades", "Votes of +1 that did not count, and failed judges.", ("reason",)
 )
 ROLLOUTS = Counter("lean_reward_rollouts", "Rollouts of agents that were scored.")
 ROLLOUT_FLAGS = Counter("lean_reward_rollout_flags", "What trainers were warned of, by rollout.", ("flag",))
