@@ -41,9 +41,10 @@ def make_plan(options: ScoreOptions, settings: GatewaySettings) -> Plan:
         raise ProblemError(
             ProblemCode.EVALUATOR_NOT_CONFIGURED, f"mode `{mode.value}` needs an evaluator; use `lean` or leave it out"
         )
+    policy = options.cutoff.policy or settings.cutoff_policy
     return Plan(
         mode=mode,
-        policy=options.cutoff.policy or settings.cutoff_policy,
+        policy=policy,
         deadline_s=settings.deadline_s if options.cutoff.deadline_s is None else options.cutoff.deadline_s,
         lean_timeout_s=settings.lean_timeout_s if options.lean_timeout_s is None else options.lean_timeout_s,
         heartbeats=settings.heartbeats,
@@ -56,13 +57,18 @@ def make_plan(options: ScoreOptions, settings: GatewaySettings) -> Plan:
         trace=Inclusion.TRACE in options.include,
         evaluator_only=Allowance.EVALUATOR_ONLY in options.allow,
         problems=options.problems,
-        scheduling=_scheduling(mode, settings),
+        scheduling=_scheduling(mode, policy, settings),
     )
 
 
-def _scheduling(mode: Mode, settings: GatewaySettings) -> SchedulingPolicy:
-    """`auto` is what `bench/scheduling.py` measures best: `value` where predictions come, else `shortest`, which ends a
-    whole batch no later than `fifo` and leaves fewer checks to a deadline that comes first."""
+def _scheduling(mode: Mode, policy: CutoffPolicy, settings: GatewaySettings) -> SchedulingPolicy:
+    """`auto` is what `bench/scheduling.py` measures best.
+
+    With an evaluator `value`. Without one `shortest` where the deadline ends the batch, and `fifo` where everything is
+    waited for: there the long checks that `shortest` leaves for the end only make it later.
+    """
     if settings.scheduling != "auto":
         return SchedulingPolicy(settings.scheduling)
-    return SchedulingPolicy.VALUE if mode is Mode.HYBRID else SchedulingPolicy.SHORTEST
+    if mode is Mode.HYBRID:
+        return SchedulingPolicy.VALUE
+    return SchedulingPolicy.SHORTEST if policy is CutoffPolicy.DEADLINE else SchedulingPolicy.FIFO

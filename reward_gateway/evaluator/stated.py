@@ -9,7 +9,6 @@ sufficient: only Lean compares what the words mean.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from functools import lru_cache
 
 from services.proofs.lexical import IDENTIFIER_REST, SPACE
@@ -18,43 +17,61 @@ from services.proofs.policy import THEOREM_WORDS
 
 LONGEST = 16_384
 """A longer statement, in characters, counts as not held."""
+_DECLARATIONS = 64  # of one name are looked at: more of them are no proof
+_SLACK = 256
 
-_KEYWORD = rf"(?<![{IDENTIFIER_REST}.«])(?:{'|'.join(THEOREM_WORDS)})"
-_find_keyword = re.compile(_KEYWORD).search
-_TOKENS = re.compile(rf"[{IDENTIFIER_REST}«»]+|[^{SPACE}]")
-_WORDS = re.compile(rf"[{IDENTIFIER_REST}«»]")
+_KEYWORD = re.compile(rf"(?<![{IDENTIFIER_REST}.«])(?:{'|'.join(THEOREM_WORDS)})[{SPACE}]+([^{SPACE}({{\[:]+)")
+_SPACES = re.compile(rf"[{SPACE}]+")
+_LOOSE = re.compile(rf" (?![{IDENTIFIER_REST}«])|(?<![{IDENTIFIER_REST}»]) ")
+_COMMENT = re.compile("--|/-")
+_proof = re.compile(rf"[{SPACE}]*(?::=|\|)").match
 
 
 def holds_statement(code: str, statement: str) -> bool:
     """Whether `code` declares the theorem of `statement` (as `read_statement` gives it) in the same words.
 
-    Time linear in the text. A comment inside of the declaration makes it other words.
+    Time linear in the text. A comment inside of the declaration, or very much white space, makes it other words.
     """
-    if len(statement) > LONGEST:
+    declared = _declared(statement)
+    if declared is None:
         return False
-    found = list(_declaration(statement).finditer(code))
-    if not found:
-        return False
-    regions = mask(code[: found[-1].end()]).regions
-    comments = [(start, end) for start, end, kind in regions if kind in (Region.COMMENT, Region.DOC_COMMENT)]
-    starts = [start for start, _ in comments]
-    for declaration in found:
-        before = bisect_right(starts, declaration.start()) - 1
-        if before < 0 or comments[before][1] <= declaration.start():
+    name, verbatim, words, reach = declared
+    seen = 0
+    for found in _KEYWORD.finditer(code):
+        if found.group(1) != name:
+            continue
+        seen += 1
+        if seen > _DECLARATIONS:
+            return False
+        if code.startswith(verbatim, found.end()):
+            held = _proof(code, found.end() + len(verbatim)) is not None
+        else:
+            text = _plain(code[found.end() : found.end() + reach])
+            held = text.startswith(words) and _proof(text, len(words)) is not None
+        if held and _is_code(code, found.start()):
             return True
     return False
 
 
+def _is_code(code: str, offset: int) -> bool:
+    """Whether the text before `offset` leaves no comment open there."""
+    before = code[: offset + 1]
+    if not _COMMENT.search(before):
+        return True
+    comments = [end for _, end, kind in mask(before).regions if kind in (Region.COMMENT, Region.DOC_COMMENT)]
+    return not comments or comments[-1] <= offset
+
+
 @lru_cache(maxsize=4096)
-def _declaration(statement: str) -> re.Pattern[str]:
-    """The statement's words from its keyword on, with any white space between them, and a proof behind."""
-    keyword = _find_keyword(statement)
-    tokens = _TOKENS.findall(statement, keyword.end() if keyword else 0)
-    parts = [_KEYWORD]
-    joined = True
-    for token in tokens:
-        word = bool(_WORDS.match(token))
-        parts.append(rf"[{SPACE}]+" if word and joined else rf"[{SPACE}]*")
-        parts.append(re.escape(token))
-        joined = word
-    return re.compile("".join([*parts, rf"[{SPACE}]*(?::=|\|)"]))
+def _declared(statement: str) -> tuple[str, str, str, int] | None:
+    """The theorem's name as written, what stands behind it, that in plain words, and how much of a program may hold it."""
+    found = _KEYWORD.search(statement)
+    if found is None or len(statement) > LONGEST:
+        return None
+    verbatim = statement[found.end() :]
+    return found.group(1), verbatim, _plain(verbatim), 2 * len(verbatim) + _SLACK
+
+
+def _plain(text: str) -> str:
+    """With white space only where it separates two words."""
+    return _LOOSE.sub("", _SPACES.sub(" ", text))

@@ -39,7 +39,7 @@ def features(program: str) -> Vector:
     """A vector of length `SIZE` from the program's text: length, lines, big numbers, kernel use, tactic families."""
     program = program[:_LONGEST]
     words = Counter(program.translate(_PUNCTUATION).split())
-    counts = [sum(words[tactic] for tactic in tactics) for tactics in _TACTICS]
+    counts = [sum([words.get(tactic, 0) for tactic in tactics]) for tactics in _TACTICS]
     raw = [len(program), program.count("\n"), len(_NUMBER.findall(program)), program.count("+kernel"), *counts]
     return np.log1p(np.asarray(raw, dtype=np.float64))
 
