@@ -21,8 +21,8 @@ from services.rewards.band import PassRate, pass_rate
 from services.rewards.group import RolloutSignals, StepReward, StepSignals, score_group
 
 
-def answer_of(group: Group, elapsed_s: float) -> TrajectoryScoreResponse:
-    """The whole answer. Pure, and work for a processor: linear in the steps."""
+def answer_of(group: Group, elapsed_s: float, library: str | None = None) -> TrajectoryScoreResponse:
+    """The whole answer. Pure, and work for a processor: linear in the steps. `library`: what certificates rest on."""
     rate = pass_rate(work.alpha for work in group.rollouts)
     rewards: list[tuple[StepReward, ...]] | None = None
     if group.wants_rewards:
@@ -35,6 +35,7 @@ def answer_of(group: Group, elapsed_s: float) -> TrajectoryScoreResponse:
             _result(group, work, rate, None if rewards is None else rewards[index])
             for index, work in enumerate(group.rollouts)
         ),
+        certificate_library=library,
         elapsed_s=elapsed_s,
     )
 

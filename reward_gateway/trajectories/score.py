@@ -8,6 +8,7 @@ import time
 from redis.asyncio import Redis
 
 from reward_gateway.batches.book import Batches
+from reward_gateway.trajectories import certify
 from reward_gateway.trajectories.annotate import annotate
 from reward_gateway.trajectories.endpoint import ModelEndpoint
 from reward_gateway.trajectories.group import Group, penalise, read_group
@@ -23,6 +24,7 @@ from services.runtime import metrics
 from services.runtime.settings import Settings
 
 _RESERVE_SHARE, _RESERVE_S = 0.1, 1.0
+_CERTIFICATE_SHARE = 0.4
 
 
 class Trajectories:
@@ -51,7 +53,14 @@ class Trajectories:
         deadline_s = self._deadline_s if group.request.deadline_s is None else group.request.deadline_s
         # What waits for others ends a little before the deadline, so that the answer itself is there in time.
         ends_s = deadline_s - min(_RESERVE_S, _RESERVE_SHARE * deadline_s)
-        await self._ask_others(group, owner, ends_s, received_at)
+        certified = group.request.certify
+        asked_s = ends_s * (1 - _CERTIFICATE_SHARE) if certified else ends_s
+        await self._ask_others(group, owner, asked_s, received_at)
+        await asyncio.to_thread(_penalise, group)
+        if certified:
+            made = await asyncio.to_thread(certify.write, group)
+            now = time.monotonic()
+            await certify.check(group, made, self._batches, ends_s - (now - received_at), now)
         return await asyncio.to_thread(_answer, group, received_at)
 
     async def _ask_others(self, group: Group, owner: str, ends_s: float, received_at: float) -> None:
@@ -69,12 +78,15 @@ class Trajectories:
             await asyncio.gather(*tasks, return_exceptions=True)
 
 
+def _penalise(group: Group) -> None:
+    for work in group.rollouts:
+        if work.gammas is None and (group.wants_gamma or group.request.certify):
+            penalise(group, work)
+
+
 def _answer(group: Group, received_at: float) -> bytes:
-    if group.wants_gamma:
-        for work in group.rollouts:
-            if work.gammas is None:
-                penalise(group, work)
-    answer = answer_of(group, time.monotonic() - received_at)
+    library = certify.library() if any(work.certificate for work in group.rollouts) else None
+    answer = answer_of(group, time.monotonic() - received_at, library)
     _count(group, answer)
     return answer.model_dump_json().encode()
 

@@ -198,7 +198,10 @@ class CertificateStatus(str, Enum):
 
 
 class Certificate(Wire):
-    """A Lean program whose theorems say what was rewarded and why, and whether Lean's kernel accepted them."""
+    """A theorem that says what was rewarded and why, and whether Lean's kernel accepted it.
+
+    `certificate_library` of the response followed by `program` is a whole Lean program, for any Lean to check.
+    """
 
     status: CertificateStatus
     program: str | None = None
@@ -303,6 +306,7 @@ class TrajectoryScoreResponse(Wire):
     pass_rate: float | None = Field(ge=0, le=1, description="Over rollouts with a known alpha; null without any.")
     process_band: bool = Field(description="Pass rate 0 or at least 75%: process rewards apply.")
     rollouts: tuple[RolloutResult, ...]
+    certificate_library: str | None = Field(default=None, description="Lean definitions that certificates rest on.")
     elapsed_s: float
 
 

@@ -151,6 +151,7 @@ MODEL_SECONDS = Histogram(
 VOTE_DOWNGRADES = Counter(
     "lean_reward_vote_downgrades", "Votes of +1 that did not count, and failed judges.", ("reason",)
 )
+CERTIFICATES = Counter("lean_reward_certificates", "Certificates of rollouts, by what Lean made of them.", ("status",))
 ROLLOUTS = Counter("lean_reward_rollouts", "Rollouts of agents that were scored.")
 ROLLOUT_FLAGS = Counter("lean_reward_rollout_flags", "What trainers were warned of, by rollout.", ("flag",))
 

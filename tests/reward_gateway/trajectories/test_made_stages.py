@@ -92,7 +92,8 @@ async def test_where_the_workflow_ends_nobody_is_asked(judged_gateway: Judged) -
 
 async def test_calls_are_linear_in_the_steps_and_bounded_in_size(judged_gateway: Judged) -> None:
     served, judge = await judged_gateway(script())
-    long = [{**step, "observation": "x" * 100_000, "thought": "y" * 50_000} for step in steps(*(f"ls {i}" for i in range(40)))]
+    commands = [f"ls {index}" for index in range(40)]
+    long = [{**step, "observation": "x" * 100_000, "thought": "y" * 50_000} for step in steps(*commands)]
     await ask(served, trajectory=long, workflow=workflow(), want=["segments"])
     assert len(judge.calls) == 40
     assert max(len(call.user) for call in judge.calls) < 12_000
