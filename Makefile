@@ -5,11 +5,12 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test check lock clean help
+.PHONY: demo test test-trainers check lock clean help
 
 help:
 	@echo "make demo   install, fetch the embedded Lean, start everything, score examples/proofs.jsonl, stop"
 	@echo "make test   the same set-up, then every test"
+	@echo "make test-trainers  the adapters against verl, OpenRLHF, TRL, verifiers and the client of Kimina"
 	@echo "make check  ruff and mypy"
 	@echo "make lock   renew requirements.lock"
 
@@ -27,6 +28,11 @@ demo: $(STAMP)
 test: $(STAMP)
 	"$(BIN)/lean-reward" lean install
 	"$(BIN)/python" -m pytest $(PYTEST_ARGS)
+
+# The real trainers and Kimina's client, each in an environment of its own under .test-venvs (about 6 GB in all).
+test-trainers: $(STAMP)
+	"$(BIN)/lean-reward" lean install
+	"$(BIN)/python" tests/trainers/run.py $(TRAINERS)
 
 check: $(STAMP)
 	"$(BIN)/ruff" check .

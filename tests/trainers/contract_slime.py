@@ -33,9 +33,7 @@ async def remote_rm(session: aiohttp.ClientSession, url: str, response: str, lab
 
 
 def session() -> aiohttp.ClientSession:
-    return aiohttp.ClientSession(
-        timeout=aiohttp.ClientTimeout(total=120), connector=aiohttp.TCPConnector(limit=64)
-    )
+    return aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=120), connector=aiohttp.TCPConnector(limit=64))
 
 
 async def test_every_response_gets_its_reward_under_the_reward_key() -> None:
@@ -56,9 +54,7 @@ async def test_no_call_is_lost_over_a_restart_an_overload_and_a_slow_server() ->
     trouble = Trouble()
     responses = [f"{i}: {text}" for i in range(20) for text in (RIGHT, WRONG, CHEAT)]
     async with session() as http:
-        calls = [
-            asyncio.create_task(remote_rm(http, f"{trouble.url}/compat/slime", r, STATEMENT)) for r in responses
-        ]
+        calls = [asyncio.create_task(remote_rm(http, f"{trouble.url}/compat/slime", r, STATEMENT)) for r in responses]
         await asyncio.sleep(0.2)
         trouble.overloads, trouble.delay_s = 5, 0.5
         with trouble.down_for(1.5):

@@ -83,7 +83,9 @@ def test_ten_steps_of_grpo_log_the_servers_rewards(tmp_path: Any) -> None:
     )
     torch.manual_seed(0)
     model = GPT2LMHeadModel(
-        GPT2Config(vocab_size=len(words), n_positions=16, n_embd=16, n_layer=1, n_head=2, bos_token_id=1, eos_token_id=1)
+        GPT2Config(
+            vocab_size=len(words), n_positions=16, n_embd=16, n_layer=1, n_head=2, bos_token_id=1, eos_token_id=1
+        )
     )
     lean = LeanReward(url=URL)
     seen: list[list[float]] = []
@@ -120,7 +122,9 @@ def test_ten_steps_of_grpo_log_the_servers_rewards(tmp_path: Any) -> None:
         ),
     )
     trainer.train()
-    logged = [entry["rewards/lean_reward/mean"] for entry in trainer.state.log_history if "rewards/lean_reward/mean" in entry]
+    logged = [
+        entry["rewards/lean_reward/mean"] for entry in trainer.state.log_history if "rewards/lean_reward/mean" in entry
+    ]
     assert len(logged) == len(seen) == 10
     assert logged == pytest.approx([sum(step) / len(step) for step in seen])
     assert any(0.0 < mean < 1.0 for mean in logged)

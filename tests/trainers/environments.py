@@ -71,7 +71,7 @@ ENVIRONMENTS = {
                     "transformers>=5.5.3,<5.11",
                 ),
                 *("codetiming", "dill", "pandas", "pyarrow", "datasets", "torchdata", "accelerate", "peft", "Pillow"),
-                *("pylatexenc", "sympy", "TransferQueue", *_CLIENT),
+                *("pylatexenc", "sympy", "TransferQueue", "cachetools", "fastapi", "uvicorn", *_CLIENT),
             ),
             ("--no-deps", "verl==0.9.1"),
         ),
