@@ -56,6 +56,7 @@ class Batches:
         """
         if self.draining:
             raise shutting_down()
+        plan = make_plan(body.options, self._settings)
         batch_id = body.options.batch_id or f"b-{secrets.token_hex(8)}"
         named = durable or body.options.batch_id is not None
         batch = Batch(
@@ -63,11 +64,11 @@ class Batches:
             subscriber=secrets.token_hex(12),
             digest=digest,
             key=self._records.key(owner, batch_id) if named else None,
-            plan=make_plan(body.options, self._settings),
+            plan=plan,
             candidates=body.candidates,
             received_at=received_at,
             durable=durable,
-            predictor=self._judges.check_times,
+            predictor=self._judges.predictor(plan.scheduling),
         )
         if batch.key is None:
             self._launch(batch)
@@ -89,17 +90,18 @@ class Batches:
         """
         if self.draining:
             raise shutting_down()
+        plan = make_plan(body.options, self._settings)
         batch = Batch(
             id=f"b-{secrets.token_hex(8)}",
             subscriber=secrets.token_hex(12),
             digest="",
             key=None,
-            plan=make_plan(body.options, self._settings),
+            plan=plan,
             candidates=body.candidates,
             received_at=received_at,
             durable=False,
             given=given,
-            predictor=self._judges.check_times,
+            predictor=self._judges.predictor(plan.scheduling),
         )
         self._launch(batch)
         batch.waiters += 1
@@ -323,7 +325,7 @@ class Batches:
                 candidates=body.candidates,
                 received_at=time.monotonic(),
                 durable=True,
-                predictor=self._judges.check_times,
+                predictor=self._judges.predictor(plan.scheduling),
             )
             self._adopt(batch, record)
             return batch

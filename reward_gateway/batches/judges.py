@@ -8,6 +8,7 @@ from reward_gateway.batches.desk import LeanDesk
 from reward_gateway.evaluator.desk import EvaluatorDesk
 from reward_gateway.quality.quality import Quality
 from reward_gateway.scheduling.check_time import CheckTimePredictor
+from reward_gateway.scheduling.policies import SchedulingPolicy
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +19,10 @@ class Judges:
     evaluator: EvaluatorDesk
     quality: Quality
     check_times: CheckTimePredictor = field(default_factory=CheckTimePredictor)
+
+    def predictor(self, scheduling: SchedulingPolicy) -> CheckTimePredictor | None:
+        """What a batch predicts check times with and learns them for; None where nobody needs them."""
+        return self.check_times if self.evaluator.configured or scheduling is not SchedulingPolicy.FIFO else None
 
     async def evaluator_is_present(self) -> bool:
         """Whether an evaluator can predict now; asked again when the last answer was no."""

@@ -58,7 +58,7 @@ class BatchState:
         predictor: CheckTimePredictor | None = None,
     ) -> None:
         self.plan = plan
-        self.order = BatchOrder(plan.scheduling, plan.priority, predictor or CheckTimePredictor())
+        self.order = BatchOrder(plan.scheduling, plan.priority, predictor)
         self.candidates = candidates
         self.received_at = received_at
         self.prepared: list[Preparation] = []

@@ -64,7 +64,7 @@ def _is_code(code: str, offset: int) -> bool:
 
 @lru_cache(maxsize=4096)
 def _declared(statement: str) -> tuple[str, str, str, int] | None:
-    """The theorem's name as written, what stands behind it, that in plain words, and how much of a program may hold it."""
+    """The name as written, what stands behind it, that in plain words, and how much of a program may hold it."""
     found = _KEYWORD.search(statement)
     if found is None or len(statement) > LONGEST:
         return None

@@ -14,24 +14,30 @@ from services.contracts.outcomes import LeanStatus, Verdict
 class BatchOrder:
     """Checks by their job key. `base` is the caller's priority; one predictor serves all batches of a gateway.
 
-    Under `fifo` nothing is computed, and every check has the same priority.
+    Under `fifo` every check has the same priority; nothing is computed before a check ends, and then only where there
+    is a predictor that should learn from it.
     """
 
-    def __init__(self, policy: SchedulingPolicy, base: int, predictor: CheckTimePredictor) -> None:
+    def __init__(self, policy: SchedulingPolicy, base: int, predictor: CheckTimePredictor | None) -> None:
         self.policy = policy
         self._base = base
         self._predictor = predictor
         self._features: dict[str, Vector] = {}
+        self._programs: dict[str, str] = {}
         self._groups: dict[str, str | None] = {}
         self._problems: dict[str, str | None] = {}
         self._priorities: dict[str, int] = {}
 
     def add(self, key: str, program: str, *, group: str | None, problem: str | None) -> None:
         """A new check. `problem` is what its check time has in common with others of other batches."""
-        if self.policy is not SchedulingPolicy.FIFO:
+        if self._predictor is None:
+            return
+        if self.policy is SchedulingPolicy.FIFO:
+            self._programs[key] = program
+        else:
             self._features[key] = features(program)
-            self._groups[key] = group
-            self._problems[key] = problem
+        self._groups[key] = group
+        self._problems[key] = problem
 
     def first(self, keys: Sequence[str]) -> list[tuple[str, int]]:
         """Keys that are about to be queued, in the order in which to queue them, with their priorities."""
@@ -60,17 +66,20 @@ class BatchOrder:
 
     def finished(self, key: str, outcome: LeanOutcome, limit_s: float) -> None:
         """Learn from a check that ended now; `limit_s` was its time limit."""
-        known = self._features.get(key)
-        if known is None:
+        timeout = outcome.status is LeanStatus.TIMEOUT
+        seconds = limit_s if timeout else outcome.elapsed_s
+        if self._predictor is None or not (timeout or (outcome.status is LeanStatus.OK and seconds > 0)):
             return
-        if outcome.status is LeanStatus.OK and outcome.elapsed_s > 0:
-            self._predictor.observe(known, self._problems[key], outcome.elapsed_s)
-        elif outcome.status is LeanStatus.TIMEOUT:
-            self._predictor.observe(known, self._problems[key], limit_s)
+        known = features(self._programs[key]) if key in self._programs else self._features.get(key)
+        if known is not None:
+            self._predictor.observe(known, self._problems[key], seconds)
 
     def _waiting(self, key: str, chance: float | None) -> Waiting:
-        seconds = self._predictor.predict(self._features[key], self._problems[key])
-        return Waiting(self._groups[key], seconds, chance)
+        known = self._features.get(key)
+        seconds = 1.0
+        if self._predictor is not None and known is not None:
+            seconds = self._predictor.predict(known, self._problems[key])
+        return Waiting(self._groups.get(key), seconds, chance)
 
 
 def valid_probability(prediction: Prediction) -> float | None:

@@ -8,12 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reward_gateway.batches.keys import job_key, verdict_key
-from reward_gateway.batches.plan import make_plan
+from reward_gateway.batches.plan import Plan, make_plan
 from reward_gateway.batches.prepare import Prepared, prepare
-from reward_gateway.batches.state import BatchState
+from reward_gateway.batches.state import BatchState, Cut
+from services.contracts.evaluator import Prediction
 from services.contracts.lean import CheckTask, EngineIdentity, LeanOutcome
 from services.contracts.outcomes import LeanStatus, Profile, Reason, Verdict
-from services.contracts.proofs import Candidate, CutoffReason, ScoreOptions
+from services.contracts.proofs import Candidate, Cutoff, CutoffPolicy, CutoffReason, ScoreOptions
 from services.proofs.precheck import Rejection
 from services.runtime.settings import GatewaySettings
 
@@ -68,6 +69,69 @@ def test_an_answer_that_came_before_its_candidate_counts() -> None:
     batch.all_added(0.0)
     assert batch.decided == 1
     assert batch.early_cut() is not None
+
+
+HYBRID = make_plan(ScoreOptions(), GatewaySettings(evaluator_urls="http://evaluator"))
+ALL = make_plan(ScoreOptions(cutoff=Cutoff(policy=CutoffPolicy.ALL)), GatewaySettings(evaluator_urls="http://e"))
+YES = Prediction(id="0", verdict=Verdict.VALID, reason=Reason.OK)
+FAILED = Prediction(id="0", verdict=Verdict.UNKNOWN, reason=Reason.INFRASTRUCTURE)
+
+
+def hybrid(names: str, plan: Plan = HYBRID) -> BatchState:
+    batch = BatchState(plan, [Candidate(id=str(i), code="") for i in range(len(names))], 0.0)
+    for name in names:
+        batch.add(prepared(name), 0.0)
+    batch.all_added(0.0)
+    return batch
+
+
+def test_the_first_moment_at_which_every_prediction_is_in_is_the_cutoff() -> None:
+    batch = hybrid("ab")
+    batch.predict(prepared("a").task.code, YES, "m", 1.0)
+    batch.predict(prepared("b").task.code, YES, "m", 2.0)
+    assert batch.early_cut() is None, "the evaluator has not said that it has ended"
+    batch.evaluator_has_ended(2.5, failed=False)
+    assert batch.early_cut() == Cut(CutoffReason.EVALUATOR_DONE, 2.5)
+    batch.receive(prepared("a").key, VALID, 3.0)
+    batch.receive(prepared("b").key, VALID, 4.0)
+    assert batch.early_cut() == Cut(CutoffReason.EVALUATOR_DONE, 2.5), "nothing after it moves it"
+
+
+def test_what_the_evaluator_failed_on_is_waited_for() -> None:
+    batch = hybrid("ab")
+    batch.predict(prepared("a").task.code, YES, "m", 1.0)
+    batch.predict(prepared("b").task.code, FAILED, "m", 1.0)
+    batch.evaluator_has_ended(2.0, failed=True)
+    assert batch.early_cut() is None
+    batch.receive(prepared("b").key, TIMEOUT, 3.0)
+    assert batch.early_cut() == Cut(CutoffReason.EVALUATOR_DONE, 3.0)
+
+
+def test_without_any_prediction_it_is_a_batch_of_lean_alone() -> None:
+    batch = hybrid("ab")
+    batch.evaluator_has_ended(0.1, failed=True)
+    batch.receive(prepared("a").key, VALID, 1.0)
+    assert batch.early_cut() is None
+    batch.receive(prepared("b").key, TIMEOUT, 2.0)
+    assert batch.early_cut() == Cut(CutoffReason.ALL, 2.0)
+
+
+def test_the_policy_all_waits_for_the_predictions_of_what_lean_left_open() -> None:
+    batch = hybrid("ab", ALL)
+    batch.receive(prepared("a").key, VALID, 1.0)
+    batch.receive(prepared("b").key, TIMEOUT, 2.0)
+    assert batch.early_cut() is None
+    batch.predict(prepared("b").task.code, YES, "m", 3.0)
+    assert batch.early_cut() == Cut(CutoffReason.ALL, 3.0)
+
+
+def test_a_verdict_stays_when_a_second_attempt_predicts_again() -> None:
+    batch = hybrid("a")
+    code = prepared("a").task.code
+    batch.predict(code, FAILED, "m", 1.0)
+    batch.predict(code, YES, "m", 2.0)
+    batch.predict(code, YES.model_copy(update={"verdict": Verdict.INVALID}), "n", 3.0)
+    assert (batch.predictions[code].prediction.verdict, batch.predictions[code].at_s) == (Verdict.VALID, 2.0)
 
 
 @given(

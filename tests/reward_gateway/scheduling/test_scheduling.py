@@ -18,7 +18,8 @@ from reward_gateway.scheduling.policies import (
     steps,
 )
 from services.contracts.evaluator import Prediction
-from services.contracts.outcomes import Reason, Verdict
+from services.contracts.lean import LeanOutcome
+from services.contracts.outcomes import LeanStatus, Reason, Verdict
 from services.queue.jobs import PRIORITY_LIMIT
 
 WAITING = st.lists(
@@ -93,6 +94,18 @@ def test_fifo_computes_nothing_and_raises_nothing() -> None:
     batch.add("a", "theorem a : p := rfl", group=None, problem=None)
     assert batch.first(["b", "a"]) == [("b", 3 * STEPS), ("a", 3 * STEPS)]
     assert batch.raises({"a"}, {"a": 0.5}) == {}
+
+
+def test_fifo_learns_for_other_batches_where_somebody_predicts() -> None:
+    predictor = CheckTimePredictor()
+    batch = BatchOrder(SchedulingPolicy.FIFO, 0, predictor)
+    for number in range(20):
+        batch.add(str(number), "theorem a : p := by decide", group=None, problem=None)
+        batch.finished(str(number), LeanOutcome(status=LeanStatus.TIMEOUT, reason=Reason.LEAN_TIMEOUT), 60.0)
+    assert predictor.predict(features("theorem a : p := by decide"), None) > 20
+    silent = BatchOrder(SchedulingPolicy.FIFO, 0, None)
+    silent.add("a", "theorem a : p := by decide", group=None, problem=None)
+    silent.finished("a", LeanOutcome(status=LeanStatus.TIMEOUT, reason=Reason.LEAN_TIMEOUT), 60.0)
 
 
 def test_stages_that_disagree_make_an_uncertain_candidate() -> None:

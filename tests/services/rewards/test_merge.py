@@ -129,6 +129,18 @@ def test_an_unusable_statement_is_not_left_to_the_cascade() -> None:
     )
 
 
+@given(predictions, times, rewards, st.sampled_from([LeanStatus.CRASHED, LeanStatus.OK]))
+def test_a_check_that_killed_its_workers_is_never_left_to_the_cascade(
+    prediction: EvaluatorAnswer, cutoff: float, map_: RewardMap, status: LeanStatus
+) -> None:
+    reason = Reason.INFRASTRUCTURE if status is LeanStatus.CRASHED else Reason.RESOURCE_EXHAUSTED
+    verdict = Verdict.UNKNOWN if status is LeanStatus.CRASHED else Verdict.INVALID
+    answer = LeanAnswer(LeanOutcome(status=status, verdict=verdict, reason=reason), at_s=0.0)
+    decision = merge(Evidence(lean=answer, prediction=prediction), cutoff, map_)
+    assert decision.source is not Source.CASCADE
+    assert (decision.verdict, decision.reason) == (verdict, reason)
+
+
 def test_why_nothing_was_decided() -> None:
     def why(status: LeanStatus, prediction: EvaluatorAnswer | None = None) -> Reason:
         return merge(Evidence(without_lean=status, prediction=prediction), 1.0, RewardMap()).reason
