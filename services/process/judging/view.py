@@ -16,7 +16,7 @@ from services.process.trajectories import Step
 CHUNK_TOKENS = 16_384
 _BYTES_PER_TOKEN = 3
 _MAX_CHUNKS = 8
-_CONTEXT_STEPS, _CONTEXT_CHARACTERS = 6, 600
+_CONTEXT_STEPS, _CONTEXT_CHARACTERS = 12, 600
 _COMMAND_CHARACTERS = 4_000
 _LEAST, _MOST = 400, 12_000  # characters of an observation
 
