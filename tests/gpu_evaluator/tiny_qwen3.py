@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-HIDDEN, LAYERS, HEADS, KV_HEADS, HEAD, FEED_FORWARD, CONTEXT = 64, 2, 4, 2, 16, 128, 1024
+HIDDEN, LAYERS, HEADS, KV_HEADS, HEAD, FEED_FORWARD, CONTEXT = 64, 2, 4, 2, 32, 128, 1024
 EPSILON, ROPE_BASE = 1e-6, 10_000.0
 _MERGES = ("t r", "u e", "tr ue", "f a", "l s", "fa ls", "fals e")
 _END = "<|endoftext|>"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePath
 
 _SPECULATION = ("--speculative", "--spec")
 _LOOKUP_MOST, _LOOKUP_LEAST = 4, 2
@@ -48,6 +49,7 @@ def _command(plan: ServerPlan, port: int) -> list[str]:
     return [
         *plan.command,
         *model,
+        f"--served-model-name={PurePath(plan.model).name}",
         "--host=127.0.0.1",
         f"--port={port}",
         f"--max-model-len={plan.context}",
