@@ -23,7 +23,7 @@ _BUILTIN = {
     "isint": "isInt",
     "containssubstring": "containsSubstring",
 }
-_NEEDLES = ("substring", "text", "needle", "value")
+_NEEDLES = ("substring", "text")
 CONNECTIVES = frozenset({"and", "or"})
 
 
