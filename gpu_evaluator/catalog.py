@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from gpu_evaluator.pool import InTurns, Pair, Stage, Swap
+from services.contracts.evaluator import EvaluationMethod
 from services.runtime.settings import EvaluatorSettings, Settings, SettingsError
 
 
@@ -23,7 +24,7 @@ def make_pairs(settings: Settings) -> list[Pair]:
         return [_llamacpp(settings)]
     if evaluator.engine == "vllm":
         return _vllm(settings)
-    raise SettingsError(f"evaluator.engine: {evaluator.engine} is not built yet")
+    return _transformers(settings)
 
 
 def _linear(settings: EvaluatorSettings) -> Pair:
@@ -129,6 +130,34 @@ def _vllm_here(settings: Settings, gpu: str) -> Pair:
         "restart": lambda: InTurns(gate, feedback),
     }
     return Pair(f"vllm-gpu{gpu}", gate, feedback, _room(evaluator), swap=swaps[vllm.layout]())
+
+
+def _transformers(settings: Settings) -> list[Pair]:
+    """The gate in this process; its feedback model on a vLLM server at a URL, or none."""
+    from gpu_evaluator.engines.absent import NoFeedback
+    from gpu_evaluator.engines.serving.servers import RemoteServer
+    from gpu_evaluator.engines.transformers.gate import TransformersGate
+    from gpu_evaluator.engines.vllm.engine import VllmFeedback
+
+    evaluator, vllm = settings.evaluator, settings.vllm
+    if find_spec("torch") is None or find_spec("transformers") is None:
+        extra = "pip install 'lean-reward[evaluator-transformers]'"
+        raise SettingsError(f"evaluator.engine: transformers needs an extra: {extra}")
+    folder = Path(_needed("gate", evaluator.gate)).expanduser()
+    if not folder.is_dir():
+        raise SettingsError(f"evaluator.gate: there is no folder {folder}")
+    gate = TransformersGate(
+        folder, evaluator.toolchain, context=evaluator.gate_context, batch_tokens=evaluator.gate_context
+    )
+    if not vllm.feedback_urls:
+        if evaluator.method is not EvaluationMethod.GATE:
+            raise SettingsError("evaluator.method: without vllm.feedback_urls it must be gate")
+        return [Pair("transformers", gate, NoFeedback(), _room(evaluator))]
+    if len(vllm.feedback_urls) > 1:
+        raise SettingsError("vllm.feedback_urls: one at most beside a gate on transformers")
+    key = vllm.key.get_secret_value() if vllm.key else None
+    feedback = VllmFeedback(RemoteServer(vllm.feedback_urls[0]), evaluator.toolchain, evaluator.max_tokens, key)
+    return [Pair("transformers", gate, feedback, _room(evaluator))]
 
 
 def _needed(name: str, model: str | None) -> str:

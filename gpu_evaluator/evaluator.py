@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
 
 from gpu_evaluator.cascade import CascadePrediction, CascadeRule
+from gpu_evaluator.engines.absent import NoFeedback
 from gpu_evaluator.engines.base import ModelIdentity, Sampling
 from gpu_evaluator.keeper import Keeper
 from gpu_evaluator.pipeline import GateScore, Limits, Pipeline
@@ -67,6 +68,11 @@ class Evaluator:
         self.draining = True
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self._idle.wait(), limit_s)
+
+    def can(self, method: EvaluationMethod | None) -> bool:
+        """Whether there is a model for it; None is the method of the settings."""
+        needs_feedback = (method or self._settings.method) is not EvaluationMethod.GATE
+        return not (needs_feedback and isinstance(self._pool.pairs[0].feedback, NoFeedback))
 
     def readiness(self) -> EvaluatorReadiness:
         missing = [

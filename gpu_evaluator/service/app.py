@@ -66,6 +66,8 @@ def _evaluate(evaluator: Evaluator, keys: ApiKeys, settings: EvaluatorSettings) 
             detail = "; ".join(part.detail for part in readiness.missing)
             raise Refusal(ProblemCode.EVALUATOR_UNAVAILABLE, detail, missing=readiness.missing, retry_after_s=_RETRY_S)
         parsed = await read_request(request, max_bytes=settings.max_body_bytes, timeout_s=settings.body_timeout_s)
+        if not evaluator.can(parsed.method):
+            raise Refusal(ProblemCode.EVALUATOR_NOT_CONFIGURED, "this evaluator has no feedback model; ask for `gate`")
         held = contextlib.ExitStack()
         try:
             held.enter_context(evaluator.admit(len(parsed.programs)))

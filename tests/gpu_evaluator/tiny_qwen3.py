@@ -42,7 +42,7 @@ def encode(text: str) -> list[int]:
     return list(text.encode())
 
 
-def make_weights(seed: int = 7, scale: float = 0.3) -> Weights:
+def make_weights(seed: int = 7, scale: float = 0.2) -> Weights:
     """Random weights; at this scale the scores of different programs differ well."""
     draw = np.random.default_rng(seed)
 

@@ -1,0 +1,1 @@
+"""Classifiers as one forward pass of Hugging Face transformers: the one-token model, or a sequence classifier."""
