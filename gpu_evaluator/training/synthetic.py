@@ -5,10 +5,12 @@ Every statement is combined with proofs that other statements need, so that Lean
 
 from __future__ import annotations
 
+import json
 import random
 import re
+import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 _STATEMENTS = (
     "(a b : Nat) : a + b = b + a",
@@ -162,3 +164,13 @@ def _step(draw: random.Random, statement: str) -> str:
         known = set(_VARIABLE.findall(statement)) | {"e", "x"}
         if set(_VARIABLE.findall(tactic)) <= known or draw.random() < _SHARE_OUT_OF_PLACE:
             return tactic
+
+
+def main() -> None:
+    """Print attempts as JSON lines for `lean-reward label`: `python -m gpu_evaluator.training.synthetic COUNT`."""
+    for attempt in attempts(int(sys.argv[1])):
+        print(json.dumps(asdict(attempt), ensure_ascii=False))
+
+
+if __name__ == "__main__":
+    main()
