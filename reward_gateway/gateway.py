@@ -61,7 +61,7 @@ class Gateway:
             window_s=self.settings.quality_window_s,
             labels_kept=self.settings.labels_kept,
         )
-        self.quality = Quality(self.settings, self.desk, pairs)
+        self.quality = Quality(self.settings, self.desk, pairs, records)
         self.batches = Batches(self.settings, Judges(self.desk, self.evaluator, self.quality), records)
         self.trajectories = Trajectories(settings, self._redis, self.batches)
         self._keeper = Keeper(self.batches, self.desk, records)

@@ -9,6 +9,7 @@ reward.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import secrets
 import time
@@ -19,9 +20,10 @@ from dataclasses import dataclass, field
 from reward_gateway.batches.desk import LeanDesk
 from reward_gateway.batches.lean_jobs import submission
 from reward_gateway.batches.prepare import Prepared
+from reward_gateway.batches.records import Records
 from reward_gateway.scheduling.policies import LABEL_PRIORITY
 from services.contracts.lean import LeanOutcome
-from services.queue.errors import QueueError
+from services.queue.errors import QueueError, QueueUnavailable
 from services.queue.jobs import Submission
 from services.runtime import metrics
 from services.runtime.logging import get_logger
@@ -88,8 +90,9 @@ class AuditLane:
     one. When too many batches wait for their audit, the oldest is given up.
     """
 
-    def __init__(self, desk: LeanDesk) -> None:
+    def __init__(self, desk: LeanDesk, homes: Records) -> None:
         self._desk = desk
+        self._homes = homes
         self._waiting: deque[Audit] = deque()
         self._more = asyncio.Event()
         self.current: Audit | None = None
@@ -108,11 +111,15 @@ class AuditLane:
             audit = self.current = self._waiting.popleft()
             self._desk.open(audit.subscriber, audit)
             try:
+                with contextlib.suppress(QueueUnavailable):  # else nobody cancels its checks if this process dies
+                    await self._homes.note(audit.subscriber, None)
                 await self._check(audit)
             finally:
                 self._desk.close(audit.subscriber)
                 self.current = None
                 await self._desk.withdraw(audit.subscriber)
+                with contextlib.suppress(QueueUnavailable):
+                    await self._homes.unnote(audit.subscriber)
 
     async def _check(self, audit: Audit) -> None:
         waiting = list(audit.checks)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from reward_gateway.batches.desk import LeanDesk
 from reward_gateway.batches.prepare import Prepared
+from reward_gateway.batches.records import Records
 from reward_gateway.batches.state import BatchState, Predicted
 from reward_gateway.quality.audit import Audit, AuditLane, draw
 from reward_gateway.quality.guard import Guard
@@ -34,7 +35,7 @@ class Quality:
     The window is read from what all gateways record, so that they agree and a new one does not start from nothing.
     """
 
-    def __init__(self, settings: GatewaySettings, desk: LeanDesk, records: PairRecords) -> None:
+    def __init__(self, settings: GatewaySettings, desk: LeanDesk, records: PairRecords, homes: Records) -> None:
         self._settings = settings
         self._records = records
         self._window = PairWindow(settings.quality_window_s)
@@ -43,7 +44,7 @@ class Quality:
         self._sources: set[str] = set()
         self._reading = asyncio.Lock()
         self._distrusted: frozenset[str] = frozenset()
-        self.lane = AuditLane(desk)
+        self.lane = AuditLane(desk, homes)
 
     # Before the cutoff
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
-
 from starlette.requests import Request
 
 from reward_gateway.bodies.models import Model, parse_model
@@ -45,9 +43,3 @@ async def model_of(request: Request, model: type[Model]) -> Model:
         return parse_model(model, body.text)
     finally:
         gateway_of(request).budget.give(body.size)
-
-
-def not_built(request: Request) -> NoReturn:
-    """Raises `ProblemError` (501), after the key was checked."""
-    owner_of(request)
-    raise ProblemError(ProblemCode.NOT_IMPLEMENTED, f"{request.url.path} is part of the contract and not built yet")

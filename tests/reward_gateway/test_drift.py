@@ -225,6 +225,18 @@ async def test_recorded_programs_can_be_exported(place: Place, tmp_path: Any) ->
         assert row["toolchain"] == IDENTITY.toolchain
 
 
+async def test_checks_of_an_audit_leave_the_queue_when_their_gateway_dies(place: Place) -> None:
+    worker = await place.worker(judge=lambda task: None if task.timeout_s == 600 else by_name(task))
+    scripted = await evaluator(place.stack)
+    gateway = await place.gateway(evaluator_urls=scripted.url, audit_share=1.0)
+    await gateway.score(candidates("timeout_a"), cutoff={"policy": "all"})
+    await until(lambda: worker.held, 5)
+    noted = await gateway.gateway._redis.hgetall(f"{place.prefix}:home:{gateway.gateway._records.home}:batches")
+    assert len(noted) == 1, "another gateway finds it there, and withdraws it"
+    await gateway.stop()
+    await until(lambda: not worker.held, 3)
+
+
 async def test_a_check_that_crashes_in_the_audit_labels_nothing(place: Place) -> None:
     crashed = LeanOutcome(status=LeanStatus.CRASHED, verdict=Verdict.UNKNOWN, reason=Reason.INFRASTRUCTURE)
     await place.worker(judge=lambda task: crashed if task.timeout_s == 600 else by_name(task))

@@ -188,19 +188,6 @@ async def test_metrics_are_served_with_the_gateways_series(place: Place) -> None
     assert 'lean_reward_rewards_total{lean_status="ok",source="lean",verdict="invalid"}' in text
 
 
-@pytest.mark.parametrize(
-    ("method", "path"),
-    [
-        ("POST", "/v1/trajectories/score"),
-        ("GET", "/v1/votes/v1"),
-    ],
-)
-async def test_routes_of_later_issues_say_that_they_are_not_built(place: Place, method: str, path: str) -> None:
-    gateway = await place.gateway()
-    answer = await gateway.client.request(method, path)
-    assert (answer.status_code, answer.json()["code"]) == (501, "not_implemented")
-
-
 @contextlib.asynccontextmanager
 async def process_of(place: Place) -> AsyncIterator[tuple[asyncio.subprocess.Process, httpx.AsyncClient]]:
     """A gateway as a process of its own, alive and ready."""
