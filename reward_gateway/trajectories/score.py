@@ -106,6 +106,6 @@ def _count(group: Group, answer: TrajectoryScoreResponse) -> None:
             visits += 1
             judged += stage.beta is not None
             source = "nobody" if stage.source is None else stage.source.value
-            metrics.STAGES.labels("none" if stage.beta is None else str(stage.beta), source).inc()
+            metrics.STAGES.labels({1: "plus", -1: "minus", None: "none"}[stage.beta], source).inc()
     if visits:
         metrics.UNANNOTATED_SHARE.observe(1 - judged / visits)
