@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import json
 import os
 import statistics
@@ -23,15 +24,16 @@ import httpx
 from bench.candidates import Candidate, read_candidates
 
 _LEFT_OUT = ("lean_timeout", "heartbeats", "resource_exhausted")  # they measure limits, not throughput
-_CONNECTIONS = 1_024
+_WORKERS = 16  # as many processes of a trainer; one pool of a thousand connections would measure the pool
 
 
 def _response(candidate: Candidate, turn: int) -> str:
     return f"```lean\n{candidate.code}\n-- round {turn}\n```"
 
 
-async def _singles(client: httpx.AsyncClient, candidates: list[Candidate], turn: int) -> list[float | None]:
-    async def one(candidate: Candidate) -> float | None:
+async def _singles(clients: list[httpx.AsyncClient], candidates: list[Candidate], turn: int) -> list[float | None]:
+    async def one(index: int, candidate: Candidate) -> float | None:
+        client = clients[index % len(clients)]
         label = {"statement": candidate.statement, "header": candidate.header}
         sent = {"prompt": "", "response": _response(candidate, turn), "label": label}
         answer = await client.post("/compat/slime", json=sent)
@@ -39,15 +41,15 @@ async def _singles(client: httpx.AsyncClient, candidates: list[Candidate], turn:
         said: dict[str, Any] = answer.json()
         return float(said["score"]) if said["status"] == "decided" else None
 
-    return list(await asyncio.gather(*map(one, candidates)))
+    return list(await asyncio.gather(*(one(i, c) for i, c in enumerate(candidates))))
 
 
-async def _batch(client: httpx.AsyncClient, candidates: list[Candidate], turn: int) -> list[float | None]:
+async def _batch(clients: list[httpx.AsyncClient], candidates: list[Candidate], turn: int) -> list[float | None]:
     rows = [
         {"id": str(i), "response": _response(c, turn), "statement": c.statement, "header": c.header}
         for i, c in enumerate(candidates)
     ]
-    answer = await client.post("/v1/proofs/score", json={"candidates": rows, "cutoff": {"deadline_s": 90}})
+    answer = await clients[0].post("/v1/proofs/score", json={"candidates": rows, "cutoff": {"deadline_s": 90}})
     answer.raise_for_status()
     return [result["reward"] for result in answer.json()["results"]]
 
@@ -55,14 +57,18 @@ async def _batch(client: httpx.AsyncClient, candidates: list[Candidate], turn: i
 async def measure(url: str, candidates: list[Candidate], rounds: int) -> dict[str, Any]:
     times: dict[str, list[float]] = {"singles": [], "batch": []}
     different = undecided = 0
-    limits = httpx.Limits(max_connections=_CONNECTIONS, max_keepalive_connections=_CONNECTIONS)
-    async with httpx.AsyncClient(base_url=url, timeout=120, limits=limits) as client:
-        await _batch(client, candidates[:64], -1)  # every engine has run
+    share = -(-len(candidates) // _WORKERS)
+    limits = httpx.Limits(max_connections=share, max_keepalive_connections=share)
+    async with contextlib.AsyncExitStack() as stack:
+        clients = [httpx.AsyncClient(base_url=url, timeout=120, limits=limits, verify=False) for _ in range(_WORKERS)]
+        for client in clients:
+            await stack.enter_async_context(client)
+        await _batch(clients, candidates[:64], -1)  # every engine has run
         for turn in range(rounds):
             answers = {}
             for name, run in (("batch", _batch), ("singles", _singles)):
                 start = time.perf_counter()
-                answers[name] = await run(client, candidates, 2 * turn + (name == "batch"))
+                answers[name] = await run(clients, candidates, 2 * turn + (name == "batch"))
                 times[name].append(time.perf_counter() - start)
             pairs = list(zip(answers["batch"], answers["singles"], strict=True))
             undecided += sum(None in pair for pair in pairs)

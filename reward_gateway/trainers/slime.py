@@ -66,7 +66,7 @@ def advantages(args: Any, rollout_data: dict[str, Any]) -> None:
 
     Nothing is normalised here again: `post_process` has seen whole groups, a data-parallel rank has not.
     """
-    import torch  # type: ignore[import-not-found]
+    import torch
 
     masks = rollout_data["loss_masks"]
     values = []

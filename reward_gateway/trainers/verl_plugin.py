@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
-import torch  # type: ignore[import-not-found]
+import torch
 import transfer_queue as tq  # type: ignore[import-not-found]
 from verl.experimental.agent_loop.agent_loop import AgentLoopOutput  # type: ignore[import-not-found]
 from verl.experimental.reward_loop.reward_manager import register  # type: ignore[import-not-found]
