@@ -12,6 +12,7 @@ import httpx
 import pytest
 
 from gpu_evaluator.catalog import make_pairs
+from gpu_evaluator.engines.absent import NoFeedback
 from gpu_evaluator.pool import Stage
 from services.contracts.base import MAX_PROGRAM_CHARACTERS
 from services.contracts.evaluator import EvaluatorReadiness
@@ -199,3 +200,14 @@ async def test_unknown_routes_and_methods_are_problems() -> None:
     async with serve([make_pair()]) as served:
         assert (await served.client.get("/nothing")).json()["code"] == "not_found"
         assert (await served.client.get("/v1/evaluate")).json()["code"] == "method_not_allowed"
+
+
+async def test_an_evaluator_without_a_feedback_model_refuses_the_cascade() -> None:
+    pair = make_pair()
+    pair.feedback = NoFeedback()
+    async with serve([pair], method="gate") as served:
+        await served.until_ready()
+        assert [line.reason for line in await served.evaluate(["wrong"])] == [Reason.OK]
+        body = {"programs": [{"id": "a", "code": "x"}], "method": "cascade"}
+        answer = await served.client.post("/v1/evaluate", json=body)
+        assert (answer.status_code, answer.json()["code"]) == (422, "evaluator_not_configured")

@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from gpu_evaluator.feedback.verdict import judge_trace
 from gpu_evaluator.training.label import Labeller, LabelRules, Tally
 from gpu_evaluator.training.records import LabelFile, ProgramRecord, RecordError, read_labels, read_programs
 from services.contracts.lean import EngineIdentity, LeanJob, LeanOutcome, Message, Position, Severity, TacticState
@@ -155,3 +158,27 @@ def test_a_file_that_cannot_be_used_is_refused_with_its_line(lines: list[str], s
     path.write_text("\n".join(lines))
     with pytest.raises(RecordError, match=said):
         list(read_programs(path))
+
+
+@pytest.mark.lean
+def test_the_command_labels_with_the_embedded_lean_and_writes_its_goals(tmp_path: Path) -> None:
+    programs, labels = tmp_path / "programs.jsonl", tmp_path / "labels.jsonl"
+    lines = [
+        {"id": "right", "code": "theorem t (a b : Nat) : a + b = b + a := by omega", "statement": None},
+        {"id": "wrong", "code": "theorem t (a b : Nat) : a + b = b := by\n  simp\n  omega\n"},
+        {"id": "other", "code": "theorem t : 1 = 1 := rfl", "statement": "theorem t : 1 = 2"},
+    ]
+    programs.write_text("\n".join(json.dumps(line) for line in lines))
+    command = [sys.executable, "-m", "services.runtime.cli", "label", str(programs), "-o", str(labels)]
+    done = subprocess.run([*command, "--workers", "1", "--json"], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == {"valid": 1, "invalid": 2, "faults": 0, "excluded": {}}
+    found = {label.id: label for label in read_labels(labels)}
+    assert found["right"].trace == (
+        "theorem t (a b : Nat) : a + b = b + a := by\n"
+        "  /- <feedback>\n  -- proof state:\n  a : Nat\n  b : Nat\n  ⊢ a + b = b + a\n  </feedback> -/\n"
+        "  omega"
+    )
+    assert "-- type: error, msg: omega could not prove the goal" in found["wrong"].trace
+    assert judge_trace(found["wrong"].trace, hit_limit=False).valid is False
+    assert found["other"].reason is Reason.STATEMENT_MISMATCH
