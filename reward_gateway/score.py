@@ -18,7 +18,7 @@ from services.contracts.base import MAX_CANDIDATES
 from services.contracts.jobs import Job, JobEventName, JobProgress, JobState
 from services.contracts.outcomes import Reason
 from services.contracts.problems import Problem
-from services.contracts.proofs import Candidate, CandidateResult, Mode, ScoreResponse
+from services.contracts.proofs import Candidate, CandidateResult, CutoffPolicy, Mode, ScoreResponse
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -48,7 +48,8 @@ def score(
     url: str = typer.Option(None, help="The gateway; default: the setting client.url."),
     output: Path = typer.Option(None, "--output", "-o", help="Write one result a line to this file."),
     mode: Mode = typer.Option(None, help="Who may decide; default: the server's."),
-    deadline: float = typer.Option(None, "--deadline", min=0.001, help="Cutoff after this many seconds."),
+    policy: CutoffPolicy = typer.Option(None, "--cutoff", help="The event that ends a batch; default: the server's."),
+    deadline: float = typer.Option(None, "--deadline", min=0.001, help="The latest cutoff, seconds."),
     lean_timeout: float = typer.Option(None, "--lean-timeout", min=0.001, help="Limit of one Lean check, seconds."),
     priority: int = typer.Option(0, min=-100, max=100, help="Higher is checked earlier."),
     rows: int = typer.Option(100, min=0, help="Print at most this many rows; the summary covers all."),
@@ -64,8 +65,8 @@ def score(
     from services.runtime.settings import SettingsError, load_settings
 
     options: dict[str, Any] = {"priority": priority, "mode": mode and mode.value, "lean_timeout_s": lean_timeout}
-    if deadline is not None:
-        options["cutoff"] = {"deadline_s": deadline}
+    cutoff = {"policy": policy and policy.value, "deadline_s": deadline}
+    options["cutoff"] = {name: value for name, value in cutoff.items() if value is not None}
     try:
         settings = load_settings().client
         given = _read(file)

@@ -1,8 +1,8 @@
 """`lean-reward up`: the whole platform on this machine, as the processes that would run on many.
 
-It starts a Redis-compatible server where no queue URL is set, one gateway and one Lean worker process, waits until the
-gateway says that it can score, and stops all of them in an order that loses nothing: the gateway drains first, then
-the worker, then the queue.
+It starts a Redis-compatible server where no queue URL is set, one gateway, one Lean worker process and, on request, an
+evaluator, waits until the gateway says that it can score, and stops all of them in an order that loses nothing: the
+gateway drains first, then what it calls, then the queue.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from services.runtime.settings import Settings, SettingsError, load_settings
 
 app = typer.Typer()
 
-_STOP_GRACE_S = {"gateway": 60.0, "lean-worker": 15.0}
+_STOP_GRACE_S = {"gateway": 60.0, "evaluator": 45.0, "lean-worker": 15.0}
 _RESTARTS = 5  # a child that dies more often than this within the window ends `up`
 _RESTART_WINDOW_S = 60.0
 _POLL_READY_S = 0.05
@@ -42,12 +42,15 @@ def up(
     ),
     workers: int = typer.Option(None, "--workers", min=1, help="Lean engines; default: one a core."),
     port: int = typer.Option(None, "--port", min=0, max=65535, help="Port of the gateway; 0 picks a free one."),
+    evaluator: bool = typer.Option(
+        False, "--evaluator", help="Also start an evaluator (setting evaluator.engine), so that batches are hybrid."
+    ),
     ready_s: float = typer.Option(180.0, "--ready-timeout", help="Give up when not ready after this, seconds."),
 ) -> None:
     """Start everything on this machine: queue, gateway and Lean workers. Ctrl-C stops it cleanly."""
     try:
         settings = load_settings()
-        status = asyncio.run(_run(settings, command or [], workers, port, ready_s))
+        status = asyncio.run(_run(settings, command or [], workers, port, evaluator, ready_s))
     except (SettingsError, UpError) as error:
         typer.echo(f"lean-reward up: {error}", err=True)
         raise typer.Exit(2) from None
@@ -55,7 +58,7 @@ def up(
 
 
 async def _run(
-    settings: Settings, command: Sequence[str], workers: int | None, port: int | None, ready_s: float
+    settings: Settings, command: Sequence[str], workers: int | None, port: int | None, evaluator: bool, ready_s: float
 ) -> int:
     started = time.monotonic()
     with _queue_url(settings) as queue_url:
@@ -68,7 +71,15 @@ async def _run(
         if workers is not None:
             environment["LEAN_REWARD_WORKER_COUNT"] = str(workers)
         url = f"http://{_reachable(settings.gateway.host)}:{environment['LEAN_REWARD_GATEWAY_PORT']}"
-        children = [_Child("gateway", environment), _Child("lean-worker", environment)]
+        services = ["gateway", "lean-worker"]
+        if evaluator:
+            services.insert(1, "evaluator")
+            evaluator_port = settings.evaluator.port if port is None else _free_port(settings.evaluator.host)
+            environment["LEAN_REWARD_EVALUATOR_PORT"] = str(evaluator_port)
+            environment["LEAN_REWARD_GATEWAY_EVALUATOR_URLS"] = (
+                f"http://{_reachable(settings.evaluator.host)}:{evaluator_port}"
+            )
+        children = [_Child(service, environment) for service in services]
         stop = _stop_signal()
         try:
             for child in children:
