@@ -14,7 +14,7 @@ from tests.reward_gateway.trajectories.scripted_judge import Say, ScriptedJudge
 
 
 @dataclass
-class _JudgedPlace(Place):
+class JudgedPlace(Place):
     """A place whose gateways have a judge."""
 
     judge: dict[str, Any]
@@ -39,7 +39,7 @@ def judged_gateway(place: Place) -> Judged:
         await judge.start()
         place.stack.push_async_callback(judge.stop)
         chosen = {"url": judge.url, "model": "scripted", "retries": 1, "timeout_s": 5.0, **settings}
-        there = _JudgedPlace(place.url, place.prefix, place.stack, chosen)
+        there = JudgedPlace(place.url, place.prefix, place.stack, chosen)
         return await (there.http() if over_http else there.gateway()), judge
 
     return start
