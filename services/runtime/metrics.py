@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from prometheus_client import Counter, Gauge, Histogram, disable_created_metrics
 
-disable_created_metrics()  # a series more for each counter and histogram, which nothing here reads  # type: ignore[no-untyped-call]
+# They are a series more for each counter and histogram, which nothing here reads.
+disable_created_metrics()  # type: ignore[no-untyped-call]
 
 _CHECK_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
 _BATCH_SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 90, 120, 300, 600, 1200)
