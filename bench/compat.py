@@ -66,7 +66,8 @@ async def measure(url: str, candidates: list[Candidate], rounds: int) -> dict[st
         await _batch(clients, candidates[:64], -1)  # every engine has run
         for turn in range(rounds):
             answers = {}
-            for name, run in (("batch", _batch), ("singles", _singles)):
+            order = [("batch", _batch), ("singles", _singles)]
+            for name, run in order if turn % 2 == 0 else reversed(order):
                 start = time.perf_counter()
                 answers[name] = await run(clients, candidates, 2 * turn + (name == "batch"))
                 times[name].append(time.perf_counter() - start)
