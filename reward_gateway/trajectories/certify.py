@@ -54,7 +54,9 @@ def write(group: Group) -> dict[int, emit.Certificate]:
     return made
 
 
-async def check(group: Group, made: dict[int, emit.Certificate], batches: Batches, left_s: float, now: float) -> None:
+async def check(
+    group: Group, made: dict[int, emit.Certificate], batches: Batches, left_s: float, now: float, priority: int = 0
+) -> None:
     """Have Lean check certificates within `left_s` seconds from `now` (monotonic), and tell each rollout.
 
     Several stand in one program; when Lean refuses that, each is checked alone. A Lean that cannot be asked leaves them
@@ -65,7 +67,7 @@ async def check(group: Group, made: dict[int, emit.Certificate], batches: Batche
     for alone in (False, True):
         if not parts:
             break
-        verdicts = await _verdicts([[made[i] for i in part] for part in parts], batches, left_s, now)
+        verdicts = await _verdicts([[made[i] for i in part] for part in parts], batches, left_s, now, priority)
         refused: list[list[int]] = []
         for part, (status, detail) in zip(parts, verdicts, strict=True):
             if status is CertificateStatus.REFUSED and len(part) > 1 and not alone:
@@ -82,7 +84,7 @@ async def check(group: Group, made: dict[int, emit.Certificate], batches: Batche
 
 
 async def _verdicts(
-    programs: Sequence[Sequence[emit.Certificate]], batches: Batches, left_s: float, now: float
+    programs: Sequence[Sequence[emit.Certificate]], batches: Batches, left_s: float, now: float, priority: int
 ) -> list[tuple[CertificateStatus, str | None]]:
     candidates, given = [], []
     for index, certificates in enumerate(programs):
@@ -90,7 +92,8 @@ async def _verdicts(
         task = CheckTask(code=code, timeout_s=max(1.0, left_s), heartbeats=_HEARTBEATS)
         candidates.append(Candidate(id=f"certificate-{index}", code=""))
         given.append(Prepared(job_key(task), task, 0))
-    options = ScoreOptions(mode=Mode.LEAN, cutoff=Cutoff(policy=CutoffPolicy.ALL, deadline_s=max(0.05, left_s)))
+    cutoff = Cutoff(policy=CutoffPolicy.ALL, deadline_s=max(0.05, left_s))
+    options = ScoreOptions(mode=Mode.LEAN, cutoff=cutoff, priority=priority)
     try:
         batch = batches.start_unnamed(ScoreBody(options, candidates), received_at=now, given=given)
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import time
 
 from redis.asyncio import Redis
@@ -25,6 +26,7 @@ from services.runtime.settings import Settings
 
 _RESERVE_SHARE, _RESERVE_S = 0.1, 1.0
 _CERTIFICATE_SHARE = 0.4
+_AUDIT_PRIORITY = -100
 
 
 class Trajectories:
@@ -34,6 +36,8 @@ class Trajectories:
         judge, prefix = settings.judge, settings.queue.prefix
         self._deadline_s = settings.gateway.deadline_s
         self._batches = batches
+        self._audit_share, self._audit_s = settings.gateway.certify_share, settings.gateway.audit_timeout_s
+        self._audits: set[asyncio.Task[None]] = set()
         self.votes = VoteStore(redis, prefix, judge.votes_s)
         self._endpoint: ModelEndpoint | None = None
         if judge.url is not None:
@@ -43,6 +47,9 @@ class Trajectories:
             self._judge = Judge(self._endpoint, self.votes, judge)
 
     async def close(self) -> None:
+        for audit in self._audits:
+            audit.cancel()
+        await asyncio.gather(*self._audits, return_exceptions=True)
         if self._endpoint is not None:
             await self._endpoint.close()
 
@@ -56,12 +63,24 @@ class Trajectories:
         certified = group.request.certify
         asked_s = ends_s * (1 - _CERTIFICATE_SHARE) if certified else ends_s
         await self._ask_others(group, owner, asked_s, received_at)
-        await asyncio.to_thread(_penalise, group)
+        if group.wants_gamma or certified:
+            await asyncio.to_thread(_penalise, group)
         if certified:
             made = await asyncio.to_thread(certify.write, group)
             now = time.monotonic()
             await certify.check(group, made, self._batches, ends_s - (now - received_at), now)
-        return await asyncio.to_thread(_answer, group, received_at)
+        answer = await asyncio.to_thread(_answer, group, received_at)
+        if not certified and random.random() < self._audit_share:
+            audit = asyncio.create_task(self._audit(group))
+            self._audits.add(audit)
+            audit.add_done_callback(self._audits.discard)
+        return answer
+
+    async def _audit(self, group: Group) -> None:
+        """Have Lean certify what was answered, when it has nothing better to do; metric and log tell what it says."""
+        await asyncio.to_thread(_penalise, group)
+        made = await asyncio.to_thread(certify.write, group)
+        await certify.check(group, made, self._batches, self._audit_s, time.monotonic(), _AUDIT_PRIORITY)
 
     async def _ask_others(self, group: Group, owner: str, ends_s: float, received_at: float) -> None:
         """Outcomes and annotation at the same time; when one fails, the other does not go on for nobody."""
@@ -80,7 +99,7 @@ class Trajectories:
 
 def _penalise(group: Group) -> None:
     for work in group.rollouts:
-        if work.gammas is None and (group.wants_gamma or group.request.certify):
+        if work.gammas is None:
             penalise(group, work)
 
 

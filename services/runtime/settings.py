@@ -112,6 +112,9 @@ class GatewaySettings(_Section):
     audit_timeout_s: float = Field(
         600.0, gt=0, le=3_600, description="Limit of such a check after the cutoff, seconds."
     )
+    certify_share: float = Field(
+        0.0, ge=0, le=1, description="Part of the groups of agents' rollouts that Lean certifies after their answer."
+    )
     guard: GuardMode = Field(
         GuardMode.WARN,
         description="When the audit shows too many false positives: `off`, `warn`, or `act` (predictions of `valid` no "

@@ -11,8 +11,9 @@ import pytest
 
 from services.contracts.lean import CheckTask, LeanOutcome
 from services.contracts.outcomes import LeanStatus, Reason, Verdict
+from services.runtime.metrics import CERTIFICATES
 from tests.acceptance.conftest import start_platform, stop_platform
-from tests.reward_gateway.place import IDENTITY, Place, valid
+from tests.reward_gateway.place import IDENTITY, Place, until, valid
 from tests.reward_gateway.trajectories.rollouts import betas, group, rollout, segments, steps, workflow
 from tests.reward_gateway.trajectories.scripted_judge import Asked, ScriptedJudge, judged, moved
 
@@ -85,6 +86,16 @@ async def test_nothing_is_certified_unless_asked(place: Place) -> None:
     assert response.json()["rollouts"][0]["certificate"] is None
     assert response.json()["certificate_library"] is None
     assert not worker.checked
+
+
+async def test_a_share_of_the_groups_is_certified_after_the_answer(place: Place) -> None:
+    worker = await place.worker(valid)
+    served = await place.gateway(certify_share=1.0)
+    before = CERTIFICATES.labels("certified")._value.get()
+    response = await served.client.post(URL, json={**request("a", "b"), "certify": False})
+    assert response.json()["rollouts"][0]["certificate"] is None
+    await until(lambda: CERTIFICATES.labels("certified")._value.get() == before + 2)
+    assert len(worker.checked) == 1
 
 
 @pytest.mark.lean
