@@ -349,3 +349,13 @@ async def test_a_client_that_hangs_up_stops_the_judges(judged_gateway: Judged) -
     await asyncio.sleep(0.5)
     assert len(judge.calls) == 9  # no second tries
     assert served.gateway.budget.held == 0
+
+
+async def test_text_that_cannot_be_sent_is_shown_replaced(judged_gateway: Judged) -> None:
+    served, judge = await judged_gateway(lambda asked: judged(("support", OUTPUTS[1])))
+    broken = record(OUTPUTS[0], f"\ud800 {OUTPUTS[1]}", OUTPUTS[2], commands=("ls \udfff", "git diff", "pytest"))
+    request = body(trajectory=broken, stage_rewards=betas((0, 0, 1), (2, 0, 1)))
+    response = await served.client.post(URL, content=json.dumps(request), headers={"content-type": "application/json"})
+    assert response.status_code == 200, response.text
+    assert stage_betas(response.json()) == [1, 1, 1]
+    assert f"? {OUTPUTS[1]}" in judge.calls[0].data("Record")
