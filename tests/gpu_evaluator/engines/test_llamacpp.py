@@ -72,10 +72,9 @@ async def test_a_feedback_model_rejects_what_is_too_long(feedback: LlamaCppFeedb
 
 
 async def test_traces_stop_at_the_output_limit_and_greedy_ones_repeat(feedback: LlamaCppFeedback) -> None:
-    first = [pair async for pair in feedback.annotate(PROGRAMS[:3], Sampling())]
-    second = [pair async for pair in feedback.annotate(PROGRAMS[:3], Sampling())]
-    assert sorted(first, key=lambda pair: pair[0]) == sorted(second, key=lambda pair: pair[0])
-    for _, traces in first:
+    for program in PROGRAMS[:3]:  # one at a time: what shares a batch can change the last bits
+        ((_, traces),) = [pair async for pair in feedback.annotate([program], Sampling())]
+        assert [(0, traces)] == [pair async for pair in feedback.annotate([program], Sampling())]
         assert isinstance(traces, tuple)
         assert [type(trace) for trace in traces] == [Generation]
         assert traces[0].hit_limit
