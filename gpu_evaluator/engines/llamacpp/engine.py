@@ -163,7 +163,7 @@ class LlamaCppFeedback(_LlamaCpp):
                 "samplers": ["temperature"],
                 "temperature": temperature,
                 "seed": seed,
-                # What is reused of an earlier run can differ in its last bits; a greedy trace should not depend on that.
+                # What is reused of an earlier run can differ in its last bits; greedy traces shall not depend on it.
                 "cache_prompt": temperature > 0,
             }
             return await self.link.post("/completion", body, _read_trace)
