@@ -66,9 +66,7 @@ def main() -> None:
     marks.append(time.process_time())
     answer = answer_of(group, 0.0).model_dump_json()
     marks.append(time.process_time())
-    parts = dict(
-        zip(("read_s", "gamma_s", "answer_s"), (b - a for a, b in itertools.pairwise(marks)), strict=True)
-    )
+    parts = dict(zip(("read_s", "gamma_s", "answer_s"), (b - a for a, b in itertools.pairwise(marks)), strict=True))
     result = {
         "rollouts": chosen.rollouts,
         "steps": chosen.steps,

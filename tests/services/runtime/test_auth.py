@@ -48,7 +48,9 @@ def test_without_keys_everybody_is_anonymous() -> None:
     assert ApiKeys.parse(" , ").identify(None) == ANONYMOUS
 
 
-@pytest.mark.parametrize("text", ["secret-without-name", "a:zz", f"a b:{_digest('x')}", f"a:{_digest('x')},a:{_digest('y')}"])
+@pytest.mark.parametrize(
+    "text", ["secret-without-name", "a:zz", f"a b:{_digest('x')}", f"a:{_digest('x')},a:{_digest('y')}"]
+)
 def test_a_malformed_setting_is_an_error_that_quotes_nothing(text: str) -> None:
     with pytest.raises(KeysError) as error:
         ApiKeys.parse(text)
