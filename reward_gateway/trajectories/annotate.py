@@ -49,7 +49,7 @@ async def _annotate(
             return  # the rollout falls back to its outcome, and says so by its flags
         if work.placement is None or not _beta_counts(group):
             return
-        waiting = [visit for visit in work.placement.visits() if visit not in work.betas]
+        waiting = [visit for visit in work.placement.visits if visit not in work.betas]
         if not waiting:
             return
         transcript = Transcript(work.steps, await asyncio.to_thread(penalise, group, work))

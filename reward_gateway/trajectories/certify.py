@@ -118,7 +118,7 @@ def _certificate(
     executed = [step.index for step in work.steps if step.phase is Phase.EXEC]
     rows = [row for row in placement.rows if isinstance(row, Row)]
     judged = [turn for turn in turns(work.steps, group.reader, placement.places()) if turn.step.phase is Phase.EXEC]
-    stages = [(visit, work.betas.get(visit, StageBeta(None))) for visit in placement.visits()]
+    stages = [(visit, work.betas.get(visit, StageBeta(None))) for visit in placement.visits]
     evidence = [(visit, stage.evidence or Given(stage.beta)) for visit, stage in stages]
     answers = Answers(
         legal=not placement.illegal,

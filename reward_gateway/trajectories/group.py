@@ -202,7 +202,7 @@ def _segments(
 def _given_betas(work: Work, general: Workflow, place: _Location, faults: Faults) -> None:
     graph = general if work.workflow is None else work.workflow
     nodes = {node.id for node in graph.nodes}
-    visits = None if work.placement is None else work.placement.visits()
+    visits = None if work.placement is None else work.placement.visits
     seen: dict[Visit, int] = {}
     for index, reward in enumerate(work.given.stage_rewards or ()):
         at, visit = (*place, "stage_rewards", index), (reward.node, reward.visit)

@@ -36,7 +36,7 @@ class Judge:
     async def judge(self, owner: str, group: Group, work: Work, transcript: Transcript, visit: Visit) -> StageBeta:
         """beta of one visit of the rollout's segmentation; None, unannotated, when no judge answered."""
         placements = work.replicas or (work.placement,) * self._settings.replicas
-        turns = [placement.visits().get(visit, []) for placement in placements if placement is not None]
+        turns = [placement.visits.get(visit, []) for placement in placements if placement is not None]
         graph = work.workflow or group.general
         node = next(node for node in graph.nodes if node.id == visit[0])
         conditions = await asyncio.to_thread(conditions_of, node, transcript, turns[0])

@@ -134,7 +134,7 @@ def _stages(group: Group, work: Work) -> tuple[StageOutcome, ...]:
         return ()
     known = work.betas if Want.BETA in group.wants else {}
     made = []
-    for visit, steps in work.placement.visits().items():
+    for visit, steps in work.placement.visits.items():
         stage = known.get(visit, StageBeta(None))
         made.append(
             StageOutcome(

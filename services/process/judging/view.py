@@ -102,7 +102,7 @@ def _packed(entries: Sequence[_Entry], budget: int) -> Iterator[Chunk]:
         while True:
             room = budget - used - len(entry.heading.encode()) - 2
             part = _fitting(rest, max(0, room))
-            if lines and len(part) < len(rest) and room < budget // 2:
+            if lines and (room < 0 or (len(part) < len(rest) and room < budget // 2)):
                 yield Chunk("\n".join(lines), tuple(pieces))
                 lines, pieces, used = [], [], 0
                 continue

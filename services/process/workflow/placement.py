@@ -38,8 +38,16 @@ class Placement:
     illegal: tuple[int, ...] = ()
     """Steps that no decision of the workflow allows."""
     stages: dict[int, str] = field(init=False)
+    """The general stage of each node."""
+    visits: dict[Visit, list[int]] = field(init=False)
+    """The steps of each stage visit, visits in the order of their first step."""
 
     def __post_init__(self) -> None:
+        visits: dict[Visit, list[int]] = {}
+        for step, row in enumerate(self.rows):
+            if row is not None:
+                visits.setdefault((row.node, row.visit), []).append(step)
+        object.__setattr__(self, "visits", visits)
         object.__setattr__(self, "stages", {node.id: node.general_stage for node in self.workflow.nodes})
 
     def general_stage(self, step: int) -> str | None:
@@ -49,21 +57,6 @@ class Placement:
     def places(self) -> list[tuple[str, int]]:
         """Each step's stage visit as the penalty rules want it."""
         return [PLAN_PLACE if row is None else (str(row.node), row.visit) for row in self.rows]
-
-    def visits(self) -> dict[Visit, list[int]]:
-        """The steps of each stage visit, visits in the order of their first step."""
-        found: dict[Visit, list[int]] = {}
-        for step, row in enumerate(self.rows):
-            if row is not None:
-                found.setdefault((row.node, row.visit), []).append(step)
-        return found
-
-    def segments(self) -> tuple[Segment, ...]:
-        return tuple(
-            Segment(turn_idx=step, node=row.node, visit=row.visit)
-            for step, row in enumerate(self.rows)
-            if row is not None
-        )
 
 
 def place_segments(workflow: Workflow, segments: Sequence[Segment], steps: Sequence[Step]) -> Placement:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.reward_gateway.place import Served
+from tests.reward_gateway.place import Served, until
 from tests.reward_gateway.trajectories.conftest import Judged
 from tests.reward_gateway.trajectories.rollouts import betas, group, rollout, segments, workflow
 from tests.reward_gateway.trajectories.scripted_judge import Asked, judged
@@ -333,22 +333,20 @@ async def test_votes_belong_to_their_caller(judged_gateway: Judged) -> None:
 
 
 async def test_a_client_that_hangs_up_stops_the_judges(judged_gateway: Judged) -> None:
-    started, ended = asyncio.Event(), asyncio.Event()
+    hold = asyncio.Event()
 
     async def say(asked: Asked) -> str:
-        started.set()
-        await asyncio.sleep(1)
-        ended.set()
+        await hold.wait()
         return "malformed, and worth another try"
 
     served, judge = await judged_gateway(say, over_http=True)
     task = asyncio.create_task(served.client.post(URL, json=body()))
-    await asyncio.wait_for(started.wait(), 10)
+    await until(lambda: len(judge.calls) == 9)
     task.cancel()
-    await asyncio.wait_for(ended.wait(), 10)
+    await until(lambda: served.gateway.budget.held == 0)
+    hold.set()
     await asyncio.sleep(0.5)
     assert len(judge.calls) == 9  # no second tries
-    assert served.gateway.budget.held == 0
 
 
 async def test_text_that_cannot_be_sent_is_shown_replaced(judged_gateway: Judged) -> None:
