@@ -22,6 +22,7 @@ from services.runtime.settings import JudgeSettings
 T = TypeVar("T")
 
 _FIRST_PAUSE_S = 0.25
+_SEEDS = 1_000  # seeds of further tries are so far apart: more than there are replicas
 _LONGEST_ANSWER = 2**20
 _TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
 
@@ -80,7 +81,7 @@ class ModelEndpoint:
                 return parsed, kept
         for attempt in range(settings.retries + 1):
             # Another seed for another try: the same one would give the same malformed answer again.
-            reply = await self._call(question, kind, seed + 1_000 * attempt)
+            reply = await self._call(question, kind, seed + _SEEDS**2 * attempt)
             try:
                 parsed = parse(reply.text)
             except Malformed:
@@ -95,22 +96,11 @@ class ModelEndpoint:
 
     async def _call(self, question: Question, kind: str, seed: int) -> Reply:
         """One answer, whatever it says; failures of the endpoint are tried again with growing pauses."""
-        nonce = secrets.token_hex(16)
-        body = json.dumps(
-            {
-                "model": self._settings.model,
-                "messages": question.messages(nonce),
-                "temperature": self._settings.temperature,
-                "seed": seed,
-                "max_tokens": question.max_tokens + self._settings.reasoning_tokens,
-                "response_format": {
-                    "type": "json_schema",
-                    "json_schema": {"name": kind, "strict": True, "schema": dict(question.schema)},
-                },
-            }
-        ).encode()
         pause_s = _FIRST_PAUSE_S
         for attempt in range(self._settings.retries + 1):
+            nonce = secrets.token_hex(16)
+            # Another seed here too: a server may fail on what the model says, and it would say the same again.
+            body = self._body(question, kind, nonce, seed + _SEEDS * attempt)
             async with self._slots:
                 started = time.perf_counter()
                 fault, again = await self._try(body)
@@ -124,6 +114,19 @@ class ModelEndpoint:
             await asyncio.sleep(pause_s)
             pause_s *= 2
         raise AssertionError("a loop without an end")
+
+    def _body(self, question: Question, kind: str, nonce: str, seed: int) -> bytes:
+        schema = {"name": kind, "strict": True, "schema": dict(question.schema)}
+        return json.dumps(
+            {
+                "model": self._settings.model,
+                "messages": question.messages(nonce),
+                "temperature": self._settings.temperature,
+                "seed": seed,
+                "max_tokens": question.max_tokens + self._settings.reasoning_tokens,
+                "response_format": {"type": "json_schema", "json_schema": schema},
+            }
+        ).encode()
 
     async def _try(self, body: bytes) -> tuple[_Text | str, bool]:
         """The text of an answer, or what went wrong and whether it may go better next time."""

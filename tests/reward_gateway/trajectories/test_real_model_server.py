@@ -1,7 +1,8 @@
 """The same client against a real model server (llama.cpp) with a tiny random model that a JSON schema guides.
 
-The model knows nothing, so its words are noise: what is tested is that questions, schemas and answers pass through a
-real server, and that noise never earns beta.
+The model knows nothing, so its words are noise, sometimes bytes on which the server itself fails; fifteen replicas make
+sure of some answers. What is tested is that questions, schemas and answers pass through a real server, and that noise
+never earns beta.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ async def model_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIte
 
 @pytest.mark.slow
 async def test_questions_and_answers_pass_through_a_real_server(place: Place, model_url: str) -> None:
-    judge = {"url": model_url, "model": "tiny", "temperature": 1.5, "timeout_s": 60.0, "retries": 1}
+    judge = {"url": model_url, "model": "tiny", "temperature": 1.5, "timeout_s": 60.0, "retries": 2, "replicas": 15}
     there = JudgedPlace(place.url, place.prefix, place.stack, judge)
     served = await there.gateway()
     served.client.timeout = 200
