@@ -30,7 +30,7 @@ def _rate(counter: str, by: str = "") -> tuple[str, str]:
 
 
 def _pairs(selector: str) -> str:
-    return f"sum by (sample) (rate(lean_reward_evaluator_pairs_total{{{selector}}}{_R}))"
+    return f"sum by (sample, predicted) (rate(lean_reward_evaluator_pairs_total{{{selector}}}{_R}))"
 
 
 OVERVIEW = dashboard(
@@ -374,13 +374,13 @@ EVALUATOR = dashboard(
                     stacked=True,
                 ),
                 Panel(
-                    "Said valid, and Lean agreed",
+                    "Lean found valid, of each prediction",
                     [
-                        (_pairs('lean="valid",predicted="valid"') + " / " + _pairs('predicted="valid"'), "{{sample}}"),
+                        (_pairs('lean="valid"') + " / " + _pairs(""), "said {{predicted}} ({{sample}})"),
                     ],
                     unit="percentunit",
                     top=1,
-                    about="`finished` is what Lean got done in time, which is not a fair sample; `audit` is one.",
+                    about="For `valid` it is the precision, for `invalid` what is missed. Only `audit` is a fair sample.",
                 ),
                 Panel(
                     "False-positive rate in the audit",
