@@ -380,7 +380,7 @@ EVALUATOR = dashboard(
                     ],
                     unit="percentunit",
                     top=1,
-                    about="For `valid` it is the precision, for `invalid` what is missed. Only `audit` is a fair sample.",
+                    about="For `valid` the precision, for `invalid` what is missed. Only `audit` is a fair sample.",
                 ),
                 Panel(
                     "False-positive rate in the audit",
