@@ -16,7 +16,6 @@ import typer
 from reward_gateway.client import describe_problem
 from services.contracts.base import MAX_CANDIDATES
 from services.contracts.jobs import Job, JobEventName, JobProgress, JobState
-from services.contracts.outcomes import Reason
 from services.contracts.problems import Problem
 from services.contracts.proofs import Candidate, CandidateResult, CutoffPolicy, Mode, ScoreResponse
 
@@ -28,7 +27,7 @@ app = typer.Typer()
 _EXPECTED = "expected"  # a line may say what verdict it should get: {"verdict": ..., "reason": ...}
 _IGNORED = ("note",)
 _RETRY_S = 30.0
-_LONGEST_DETAIL = 200
+_LONGEST_DETAIL = 60
 _WIDTH_WITHOUT_TERMINAL = 140
 
 
@@ -210,12 +209,9 @@ def _print(
     from rich.table import Table
 
     colour = {"valid": "green", "invalid": "red", "unknown": "yellow"}
-    table = Table()
-    for name in ("candidate", "verdict", "reward", "source", "reason", "check"):
-        table.add_column(
-            name, no_wrap=True, min_width=len(Reason.STATEMENT_MISMATCH.value) if name == "reason" else None
-        )
-    table.add_column("what Lean or the policy said", no_wrap=True, overflow="ellipsis", ratio=1)
+    table = Table("candidate", "verdict", "reward", "source", "reason", "check", "what Lean or the policy said")
+    for column in table.columns[:-1]:
+        column.no_wrap = True
     for result in results[:rows]:
         verdict = result.verdict.value
         check = "" if result.lean.elapsed_s is None else f"{result.lean.elapsed_s * 1000:.0f} ms"

@@ -22,6 +22,9 @@ def task(code="theorem t : True := trivial", fault=None, statement=STATEMENT, **
     return CheckTask(code=text, statement=statement, **{"timeout_s": 10, **changes})
 
 
+_others: set[int] = set()
+
+
 async def assert_clean(engine):
     """The next candidate is judged as if nothing had happened."""
     honest = task()
@@ -29,8 +32,16 @@ async def assert_clean(engine):
     assert (outcome.verdict, outcome.reason) == (Verdict.VALID, Reason.OK)
 
 
+@pytest.fixture(autouse=True)
+def others():
+    """Children that the test session had before, such as a whole platform: not the engine's."""
+    global _others
+    _others = {child.pid for child in psutil.Process().children(recursive=True)}
+
+
 def processes_of(engine):
-    return [psutil.Process(p.pid) for p in psutil.Process().children(recursive=True)]
+    children = psutil.Process().children(recursive=True)
+    return [psutil.Process(child.pid) for child in children if child.pid not in _others]
 
 
 async def test_it_is_an_engine(scripted):
