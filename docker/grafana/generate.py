@@ -29,6 +29,11 @@ def _rate(counter: str, by: str = "") -> tuple[str, str]:
     return f"sum{clause} (rate({counter}{_R}))", legend
 
 
+def _mean(metric: str) -> str:
+    """The mean of a histogram's observations."""
+    return f"sum(rate({metric}_sum{_R})) / sum(rate({metric}_count{_R}))"
+
+
 def _pairs(selector: str) -> str:
     return f"sum by (sample, predicted) (rate(lean_reward_evaluator_pairs_total{{{selector}}}{_R}))"
 
@@ -431,6 +436,36 @@ PROCESS = dashboard(
                 Panel("Rollouts scored", [_rate("lean_reward_rollouts_total")], unit="ops"),
                 Panel("Receipt to answer of a group", _quantiles("lean_reward_group_seconds"), unit="s"),
                 Panel("What trainers were warned of", [_rate("lean_reward_rollout_flags_total", "flag")], unit="ops"),
+            ],
+        ),
+        Row(
+            "Stages and the judge (beta)",
+            [
+                Panel("Stages by beta", [_rate("lean_reward_stages_total", "beta")], unit="ops", stacked=True),
+                Panel("Stages by who decided", [_rate("lean_reward_stages_total", "source")], unit="ops", stacked=True),
+                Panel(
+                    "Part of a group's stages that nobody judged, mean",
+                    [
+                        (_mean("lean_reward_unannotated_share"), "of stages"),
+                    ],
+                    unit="percentunit",
+                    top=1,
+                ),
+                Panel("Judge's calls", [_rate("lean_reward_model_calls_total", "outcome")], unit="ops", stacked=True),
+                Panel(
+                    "Judge's calls that fail or make no sense",
+                    [("lean_reward:judge_failed:share15m", "of calls")],
+                    unit="percentunit",
+                    top=1,
+                ),
+                Panel("Time of a call", _quantiles("lean_reward_model_seconds", "prompt")[1:2], unit="s"),
+                Panel(
+                    "Votes of +1 that did not count",
+                    [_rate("lean_reward_vote_downgrades_total", "reason")],
+                    unit="ops",
+                    stacked=True,
+                    about="Quotes that are nowhere, come from later, or echo the agent: a lenient or a lied-to judge.",
+                ),
             ],
         ),
     ],

@@ -52,6 +52,7 @@ class Stack:
     worker: str = field(default_factory=lambda: f"127.0.0.1:{free_port()}")
     evaluator: str = field(default_factory=lambda: f"127.0.0.1:{free_port()}")
     prometheus: str = field(default_factory=lambda: f"127.0.0.1:{free_port()}")
+    judge: str = ""  # base URL of a model server; empty: stages are not judged
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     def start(self) -> None:
@@ -61,6 +62,7 @@ class Stack:
             "LEAN_REWARD_GATEWAY_EVALUATOR_URLS": f"http://{self.evaluator}",
             "LEAN_REWARD_GATEWAY_AUDIT_SHARE": "1",
             "LEAN_REWARD_WORKER_PORT": self.worker.partition(":")[2],
+            **({"LEAN_REWARD_JUDGE_URL": self.judge} if self.judge else {}),
         }
         lean_reward = [sys.executable, "-m", "services.runtime.cli"]
         self._run("evaluator", [*lean_reward, "evaluator"], environment)

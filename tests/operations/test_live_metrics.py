@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import httpx
@@ -16,7 +19,8 @@ from services.contracts.problems import ProblemCode
 from tests.operations.documented_metrics import documented, label_values
 from tests.operations.queries import alert_queries, panel_queries, recording_queries, rules
 from tests.operations.stack import Stack, wait_until
-from tests.reward_gateway.trajectories.rollouts import group, rollout
+from tests.reward_gateway.trajectories.rollouts import group, rollout, segments, workflow
+from tests.reward_gateway.trajectories.scripted_judge import ScriptedJudge, judged
 
 pytestmark = [
     pytest.mark.lean,
@@ -32,13 +36,30 @@ STEPS = [
 
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    running = Stack(tmp_path_factory.mktemp("stack"))
+    with lying_judge() as judge:
+        running = Stack(tmp_path_factory.mktemp("stack"), judge=judge)
+        try:
+            running.start()
+            load(running)
+            yield running
+        finally:
+            running.stop()
+
+
+@contextmanager
+def lying_judge() -> Iterator[str]:
+    """A model server that supports every requirement with a quote that is nowhere; yields its base URL."""
+    judge = ScriptedJudge(lambda asked: judged(*[("support", "all of the tests have passed")] * asked.requirements))
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
     try:
-        running.start()
-        load(running)
-        yield running
+        asyncio.run_coroutine_threadsafe(judge.start(), loop).result(20)
+        yield judge.url
+        asyncio.run_coroutine_threadsafe(judge.stop(), loop).result(20)
     finally:
-        running.stop()
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(20)
 
 
 def load(stack: Stack) -> None:
@@ -51,7 +72,9 @@ def load(stack: Stack) -> None:
         assert post(stack, "/v1/proofs/score", {"candidates": 1}).status_code == 422
         trajectory = {"format": "steps", "trajectory": STEPS}
         assert post(stack, "/v1/trajectories/penalties", trajectory).status_code == 200
-        answer = post(stack, "/v1/trajectories/score", group(rollout("r1", -1), rollout("r2", 1)))
+        stages = {"workflow": workflow(), "segments": segments((0, 0), (1, 0), (2, 0))}
+        rollouts = [rollout(f"r{turn}{alpha}", alpha, **stages) for alpha in (-1, 1)]
+        answer = post(stack, "/v1/trajectories/score", group(*rollouts, rollout("plain"), want=["gamma", "beta"]))
         assert answer.status_code == 200, answer.text
         sample = {
             "prompt": "p",

@@ -12,11 +12,11 @@ from services.contracts.evaluator import EvaluationMethod
 from services.contracts.outcomes import LeanStatus, Reason, Source, Verdict
 from services.contracts.problems import ProblemCode
 from services.contracts.proofs import CutoffReason, Degradation, Mode
-from services.contracts.trajectories import RolloutFlag
+from services.contracts.trajectories import BetaSource, RolloutFlag
 from services.contracts.votes import Downgrade
 from services.process.penalties.evidence import NAMES
 from services.runtime import metrics
-from tests.operations.documented_metrics import documented, label_values
+from tests.operations.documented_metrics import ROOT, documented, label_values
 
 
 def defined() -> dict[str, MetricWrapperBase]:
@@ -59,6 +59,12 @@ def test_listed_values_are_the_words_of_the_contract(name: str, words: type[Enum
 
 def test_listed_downgrades_are_those_of_the_contract_and_a_failed_judge() -> None:
     assert label_values()["downgrade"] == {word.value for word in Downgrade} | {"judge_failed"}
+
+
+def test_listed_prompts_and_sources_of_beta_are_those_of_the_code() -> None:
+    prompts = {path.name.partition(".")[0] for path in (ROOT / "services" / "process" / "prompts").glob("*.md")}
+    assert label_values()["prompt"] == prompts
+    assert label_values()["beta_source"] == {word.value for word in BetaSource} | {"nobody"}
 
 
 def test_listed_rules_and_tiers_are_those_of_the_code() -> None:
