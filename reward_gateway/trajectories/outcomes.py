@@ -6,7 +6,7 @@ from reward_gateway.batches.book import Batches
 from reward_gateway.bodies.score import ScoreBody
 from reward_gateway.trajectories.group import Group, Work
 from services.contracts.outcomes import Verdict
-from services.contracts.proofs import Cutoff, CutoffPolicy, CutoffReason, ScoreOptions, ScoreResponse
+from services.contracts.proofs import Cutoff, CutoffPolicy, CutoffReason, Mode, ScoreOptions, ScoreResponse
 from services.contracts.trajectories import RolloutFlag
 
 _ALPHA = {Verdict.VALID: 1, Verdict.INVALID: -1, Verdict.UNKNOWN: None}
@@ -21,7 +21,8 @@ async def prove(group: Group, batches: Batches, *, deadline_s: float, received_a
     if not waiting:
         return
     candidates = [proof.model_copy(update={"id": f"proof-{index}"}) for index, (_, proof) in enumerate(waiting)]
-    options = ScoreOptions(cutoff=Cutoff(policy=CutoffPolicy.ALL, deadline_s=deadline_s))
+    # The outcome is what everything else is measured by: Lean alone says it, never a prediction.
+    options = ScoreOptions(mode=Mode.LEAN, cutoff=Cutoff(policy=CutoffPolicy.ALL, deadline_s=deadline_s))
     batch = batches.start_unnamed(ScoreBody(options, candidates), received_at=received_at)
     try:
         answer = await batch.answer

@@ -35,7 +35,6 @@ class ProblemCode(str, Enum):
     QUEUE_FULL = "queue_full"
     QUOTA_EXCEEDED = "quota_exceeded"
     INTERNAL_ERROR = "internal_error"
-    NOT_IMPLEMENTED = "not_implemented"
     QUEUE_UNAVAILABLE = "queue_unavailable"
     LEAN_UNAVAILABLE = "lean_unavailable"
     EVALUATOR_UNAVAILABLE = "evaluator_unavailable"
@@ -78,7 +77,6 @@ _KINDS: dict[ProblemCode, tuple[int, str]] = {
     ProblemCode.QUEUE_FULL: (429, "The queue is full"),
     ProblemCode.QUOTA_EXCEEDED: (429, "The quota of the API key is used up"),
     ProblemCode.INTERNAL_ERROR: (500, "Unexpected error"),
-    ProblemCode.NOT_IMPLEMENTED: (501, "The route is not built yet"),
     ProblemCode.QUEUE_UNAVAILABLE: (503, "The queue cannot be reached"),
     ProblemCode.LEAN_UNAVAILABLE: (503, "No Lean worker is ready"),
     ProblemCode.EVALUATOR_UNAVAILABLE: (503, "The evaluator cannot be reached"),
