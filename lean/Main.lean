@@ -45,18 +45,19 @@ def name (json : Json) : Reader Name :=
   | .ok text => intern text
   | .error _ => throw s!"expected a name, not {json.compress}"
 
-/-- An object by its `kind`; what is neither built in, a connective nor judged is a tool's. -/
+/-- An object by its `kind` and `args`; what is neither built in, a connective nor judged is a tool's. -/
 partial def predicate (json : Json) : Reader Predicate := do
+  let args := field json "args"
   match ← str json "kind" with
   | "nameExists" => return .atom (.builtin .nameExists)
   | "isNonEmptyString" | "nonEmptyString" => return .atom (.builtin .nonEmptyString)
   | "isNonEmptyList" | "nonEmptyList" => return .atom (.builtin .nonEmptyList)
   | "isInt" => return .atom (.builtin .isInt)
   | "containsSubstring" =>
-    return .atom (.builtin (.containsSubstring ((← str json "substring").toList.map Char.toNat)))
+    return .atom (.builtin (.containsSubstring ((← str args "substring").toList.map Char.toNat)))
   | "custom" => return .atom (.judged (← intern (← str json "custom_name")))
-  | "and" => return .both (← predicate (field json "left")) (← predicate (field json "right"))
-  | "or" => return .either (← predicate (field json "left")) (← predicate (field json "right"))
+  | "and" => return .both (← predicate (field args "left")) (← predicate (field args "right"))
+  | "or" => return .either (← predicate (field args "left")) (← predicate (field args "right"))
   | kind => return .atom (.tool (← intern kind) [])
 
 def fact (json : Json) : Reader Fact := do
