@@ -24,8 +24,10 @@ class Candidate:
     expected: str | None
 
 
-def read_candidates(path: Path, count: int | None, leave_out: Collection[str] = ()) -> list[Candidate]:
-    """The file's candidates without those whose expected reason is left out, repeated in order up to `count`.
+def read_candidates(
+    path: Path, count: int | None, leave_out: Collection[str] = (), without_groups: Collection[str] = ()
+) -> list[Candidate]:
+    """The file's candidates without those whose expected reason or group is left out, repeated up to `count`.
 
     A repetition ends in a comment of its own, so that neither a queue nor a cache can join it with another.
     """
@@ -39,7 +41,9 @@ def read_candidates(path: Path, count: int | None, leave_out: Collection[str] = 
             row.get("expected", {}).get("reason"),
         )
         for row in rows
-        if "code" in row and row.get("expected", {}).get("reason") not in leave_out
+        if "code" in row
+        and row.get("expected", {}).get("reason") not in leave_out
+        and row.get("group") not in without_groups
     ]
     chosen = []
     for number in range(len(base) if count is None else count):

@@ -157,8 +157,11 @@ def main() -> None:
     parser.add_argument("--file", type=Path, default=Path("examples/proofs.jsonl"))
     parser.add_argument("--count", type=int, default=1024)
     parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument(
+        "--without", nargs="*", default=[], metavar="GROUP", help="leave out the file's groups of these names"
+    )
     options = parser.parse_args()
-    candidates = read_candidates(options.file, options.count, ["lean_timeout"])
+    candidates = read_candidates(options.file, options.count, ["lean_timeout"], options.without)
     rounds = []
     for _ in range(options.rounds):
         direct = asyncio.run(drive(candidates, ENGINES, _TIMEOUT_S))
