@@ -24,6 +24,10 @@ pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="apt-get i
 def contained(folder: Path, command: str, variables: dict[str, str], *binds: str) -> Iterator[Path]:
     """Run `lean-reward COMMAND` in it; yields its log."""
     box = ["bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]
+    # The checkout, its interpreter and Lean may lie in this machine's own /tmp.
+    for needed in (ROOT, Path(sys.prefix), default_root()):
+        if needed.exists():
+            box += ["--ro-bind", str(needed), str(needed)]
     box += ["--unshare-user", "--unshare-pid", "--uid", "10001", "--gid", "10001", "--die-with-parent", *binds]
     environment = {"PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1", **variables}
     log = folder / f"{command}.log"
