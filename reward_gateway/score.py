@@ -149,6 +149,8 @@ def _run_job(client: httpx.Client, body: dict[str, Any], console: Console) -> Sc
                 if time.monotonic() > give_up:
                     raise ScoreError(f"the gateway at {client.base_url} is gone: {error}") from None
                 time.sleep(0.5)
+    if job.state is JobState.DONE and job.result is None:  # it was done before anybody could follow it
+        job = Job.model_validate(_checked(_request(client, "GET", f"/v1/proofs/jobs/{job.id}")))
     if job.result is None:
         detail = job.problem.detail if job.problem else None
         raise ScoreError(f"job {job.id} ended as {job.state.value}" + (f": {detail}" if detail else ""))
