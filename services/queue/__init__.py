@@ -3,7 +3,7 @@
 ``JobQueue`` (``queue.py``) is all that a gateway or a worker needs; ``connect`` makes its client, ``EmbeddedServer``
 a server for one machine, ``VerdictCache`` keeps verdicts. Words: a *job* is one check, known by its *key*; a
 *subscriber* is a batch that wants its result; a *home* is the gateway process that hears results at once; a *flow* is
-the party that jobs are charged to when turns are shared out.
+the party that jobs are charged to when turns are shared out, first between flows, then between the subscribers of each.
 
 Where the interface differs from the first sketch of it, and why:
 

@@ -10,13 +10,15 @@ class QueueError(Exception):
 class QueueFull(QueueError):
     """The submission would exceed the queue's bound; none of it was accepted.
 
-    ``depth``: jobs waiting (with room reserved by submissions under way); ``limit``: the bound; ``reason`` says which
-    bound: ``depth`` or the server's ``memory``.
+    ``depth``: jobs waiting (with room reserved by submissions under way); ``limit``: the bound of this submission;
+    ``excess``: how many jobs must leave before it fits, 0 where nobody can tell; ``reason`` says which bound: ``depth``
+    or the server's ``memory``.
     """
 
-    def __init__(self, depth: int, limit: int, reason: str = "depth") -> None:
+    def __init__(self, depth: int, limit: int, reason: str = "depth", *, excess: int = 0) -> None:
         self.depth = depth
         self.limit = limit
+        self.excess = excess
         self.reason = reason
         if reason == "memory":
             message = f"the queue's server is out of memory ({depth} jobs wait)"

@@ -109,7 +109,8 @@ class QueueStats:
 
     ``depth``: jobs waiting. ``oldest_age_s``: how long the oldest of them has waited, 0 when none waits. ``running``:
     leased jobs, of which ``overdue`` have an expired lease. ``flows``: parties with waiting jobs, counted once for
-    each priority. ``workers``: announced workers. ``epoch``: identity of the server's process.
+    each priority. ``workers``: announced workers. ``done``: jobs completed so far, for rates (it begins again when the
+    queue was idle for long). ``epoch``: identity of the server's process.
     """
 
     depth: int
@@ -118,4 +119,5 @@ class QueueStats:
     overdue: int
     flows: int
     workers: int
+    done: int
     epoch: str

@@ -24,15 +24,25 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
 from services.queue import scripts
+from services.queue.arguments import (
+    CHUNK_JOBS,
+    completion_arguments,
+    in_chunks,
+    lease_arguments,
+    merged,
+    milliseconds,
+    read_claims,
+    read_delivery,
+    submission_arguments,
+)
 from services.queue.connection import out_of_memory, reach
 from services.queue.errors import QueueFull, QueueUnavailable
 from services.queue.jobs import (
@@ -48,10 +58,9 @@ from services.queue.jobs import (
 from services.queue.streams import Fields, follow
 from services.runtime import metrics
 
-T = TypeVar("T")
-
-CHUNK_JOBS = 128
-CHUNK_BYTES = 4 << 20
+# Goes up when the scripts change what their keys hold: during an upgrade old and new processes then have a queue each,
+# instead of misreading one.
+LAYOUT = 2
 _REAP_JOBS = 100
 _SCAN_RESULTS = 500
 # A blocked call is renewed this often, which is how a silently dead connection is found.
@@ -65,7 +74,7 @@ class JobQueue:
 
     Parameters:
       redis: a client from ``connect`` (bytes in and out).
-      name, prefix: every key starts with ``prefix:{name}:``.
+      name, prefix: every key starts with ``prefix:{name}:``, then the version of the scripts' layout.
       lease_s: how long a worker may be silent. Workers should send heartbeats at least three times in it.
       keep_s: how long results stay readable after the last of them arrived.
       max_depth: bound on the waiting jobs; ``submit`` raises ``QueueFull`` beyond it.
@@ -94,10 +103,10 @@ class JobQueue:
         if options.get("decode_responses"):
             raise ValueError("the queue needs a client with decode_responses=False")
         self._redis = redis
-        self._root = f"{prefix}:{{{name}}}:"
+        self._root = f"{prefix}:{{{name}}}:{LAYOUT}:"
         self._lease_s = lease_s
-        self._lease_ms = _ms(lease_s)
-        self._keep_ms = _ms(keep_s)
+        self._lease_ms = milliseconds(lease_s)
+        self._keep_ms = milliseconds(keep_s)
         self._max_depth = max_depth
         self._max_attempts = max_attempts
         self._call_limit_s = call_limit_s
@@ -115,33 +124,37 @@ class JobQueue:
         home: str,
         flow: str | None = None,
         ttl_s: float = _DAY_S,
+        share: float = 1.0,
     ) -> SubmitReport:
         """Want jobs, for ``subscriber``, to be told to ``home``; all of them or none.
 
-        ``flow`` is who the jobs are charged to when turns are shared out (default: the subscriber). ``ttl_s``: nobody
-        waits for them any longer than this. May be repeated: what is known is joined, its terms become the new ones.
+        ``flow`` is who the jobs are charged to when turns are shared out (default: the subscriber); its subscribers
+        share its turns. ``ttl_s``: nobody waits for them any longer than this. ``share``: the part of ``max_depth``
+        that this submission may fill, so that others find room when it finds none. May be repeated: what is known is
+        joined, its terms become the new ones.
 
         Raises ``QueueFull``. After ``QueueUnavailable``, or when the call is cancelled, a part may have been accepted:
         submit again or unsubscribe.
         """
-        unique = _merged(submissions)
-        chunks = list(_chunks(unique.values(), lambda submission: len(submission.payload)))
-        head = (subscriber, home, flow or subscriber, _ms(ttl_s), self._keep_ms, self._max_depth, secrets.token_hex(8))
+        unique = merged(submissions)
+        calls = list(in_chunks(unique.values(), lambda submission: len(submission.payload)))
+        limit, name = max(1, int(self._max_depth * share)), secrets.token_hex(8)
+        head = (subscriber, home, flow or subscriber, milliseconds(ttl_s), self._keep_ms, limit, name)
         queued = joined = 0
         finished: list[str] = []
         left = len(unique)
-        for number, chunk in enumerate(chunks):
+        for number, chunk in enumerate(calls):
             left -= len(chunk)
             try:
-                answer = await self._run("submit", *head, left, *_submission_arguments(chunk))
+                answer = await self._run("submit", *head, left, *submission_arguments(chunk))
             except ResponseError as error:
                 if not out_of_memory(error):
                     raise
-                for earlier in chunks[:number]:
+                for earlier in calls[:number]:
                     await self.unsubscribe(subscriber, [submission.key for submission in earlier])
-                raise QueueFull((await self.stats()).depth, self._max_depth, "memory") from error
+                raise QueueFull((await self.stats()).depth, limit, "memory") from error
             if answer[0] < 0:
-                raise QueueFull(answer[1], self._max_depth)
+                raise QueueFull(answer[1], limit, excess=answer[2])
             queued += answer[0]
             joined += answer[1]
             finished += [key.decode() for key in answer[2:]]
@@ -150,7 +163,7 @@ class JobQueue:
     async def raise_priority(self, changes: Mapping[str, int]) -> int:
         """Raise waiting jobs, by key, to at least a priority; answers how many changed. Running jobs are left alone."""
         raised = 0
-        for chunk in _chunks(changes.items()):
+        for chunk in in_chunks(changes.items()):
             raised += await self._run("raise", self._keep_ms, *(value for change in chunk for value in change))
         return raised
 
@@ -172,7 +185,7 @@ class JobQueue:
             while add(await self._run("unsubscribe", *head)):
                 pass
         else:
-            for chunk in _chunks(keys):
+            for chunk in in_chunks(keys):
                 add(await self._run("unsubscribe", *head, *chunk))
         return CancelReport(*totals)
 
@@ -184,7 +197,7 @@ class JobQueue:
         """
         async with aclosing(self._follow(f"{self._root}deliveries:{home}")) as batches:
             async for entries in batches:
-                yield [_delivery(entry[b"s"].decode(), entry[b"k"].decode(), entry[b"e"]) for entry in entries]
+                yield [read_delivery(entry[b"s"].decode(), entry[b"k"].decode(), entry[b"e"]) for entry in entries]
 
     async def delivered(self, subscriber: str) -> dict[str, Delivery]:
         """All kept results of a subscriber by key, those pushed to a home too."""
@@ -196,7 +209,7 @@ class JobQueue:
             )
             for raw, ending in part.items():
                 key = raw.decode()
-                results[key] = _delivery(subscriber, key, ending)
+                results[key] = read_delivery(subscriber, key, ending)
             if not int(cursor):
                 return results
 
@@ -233,23 +246,23 @@ class JobQueue:
     async def heartbeat(self, worker: str, claims: Sequence[Claim]) -> set[str]:
         """Renew leases; answers the tokens whose job is no longer this worker's, or that nobody wants: stop those."""
         lost: set[str] = set()
-        for chunk in _chunks(claims):
-            answer = await self._run("heartbeat", self._lease_ms, *_lease_arguments(chunk))
+        for chunk in in_chunks(claims):
+            answer = await self._run("heartbeat", self._lease_ms, *lease_arguments(chunk))
             lost.update(token.decode() for token in answer)
         return lost
 
     async def complete(self, completions: Sequence[Completion]) -> list[bool]:
         """Deliver results; False for each whose token is stale, of which nothing was delivered."""
         accepted: list[bool] = []
-        for chunk in _chunks(completions, lambda completion: len(completion.result)):
-            answer = await self._run("complete", self._keep_ms, *_completion_arguments(chunk))
+        for chunk in in_chunks(completions, lambda completion: len(completion.result)):
+            answer = await self._run("complete", self._keep_ms, *completion_arguments(chunk))
             accepted += [bool(value) for value in answer]
         return accepted
 
     async def release(self, claims: Sequence[Claim]) -> None:
         """Give jobs back untried: they wait again in their old place, the attempt is not counted."""
-        for chunk in _chunks(claims):
-            await self._run("release", self._keep_ms, *_lease_arguments(chunk))
+        for chunk in in_chunks(claims):
+            await self._run("release", self._keep_ms, *lease_arguments(chunk))
 
     async def cancellations(self, worker: str) -> AsyncIterator[list[str]]:
         """Tokens of this worker's leases that nobody wants any more, pushed as they come. For one reader a worker.
@@ -262,7 +275,7 @@ class JobQueue:
 
     async def announce(self, worker: str, info: bytes, ttl_s: float) -> None:
         """Be listed by ``workers`` for ``ttl_s`` seconds with ``info``; 0 withdraws."""
-        await self._run("announce", worker, info, _ms(ttl_s) if ttl_s > 0 else 0)
+        await self._run("announce", worker, info, milliseconds(ttl_s) if ttl_s > 0 else 0)
 
     # Both
 
@@ -283,14 +296,14 @@ class JobQueue:
         return ReapReport(*totals)
 
     async def stats(self) -> QueueStats:
-        depth, age_ms, running, overdue, flows, workers, run_id = await self._run("stats")
-        return QueueStats(depth, age_ms / 1000, running, overdue, flows, workers, run_id.decode())
+        depth, age_ms, running, overdue, flows, workers, done, run_id = await self._run("stats")
+        return QueueStats(depth, age_ms / 1000, running, overdue, flows, workers, done, run_id.decode())
 
     async def workers(self) -> dict[str, bytes]:
         """Announced workers and what each said."""
         names = await self._reach(self._redis.zrange(f"{self._root}workers", 0, -1))
         found: dict[str, bytes] = {}
-        for chunk in _chunks([name.decode() for name in names]):
+        for chunk in in_chunks([name.decode() for name in names]):
             infos = await self._reach(self._redis.mget([f"{self._root}worker:{name}" for name in chunk]))
             found.update({name: info for name, info in zip(chunk, infos, strict=True) if info is not None})
         return found
@@ -307,9 +320,9 @@ class JobQueue:
         except asyncio.CancelledError:
             await asyncio.wait({call})
             if not call.cancelled() and call.exception() is None:
-                await self.release(_claims(call.result()))
+                await self.release(read_claims(call.result()))
             raise
-        return answer[0], _claims(answer)
+        return answer[0], read_claims(answer)
 
     async def _wait_for_jobs(self, wait_s: float) -> bool:
         """Wait for a token that says that jobs wait. One lost with its worker is put back by the next claim or reap."""
@@ -328,76 +341,3 @@ class JobQueue:
         except QueueUnavailable:
             self._reaps_from = time.monotonic() + self._lease_s
             raise
-
-
-def _ms(seconds: float) -> int:
-    """Whole milliseconds, at least one."""
-    return max(1, round(seconds * 1000))
-
-
-def _chunks(items: Iterable[T], size: Callable[[T], int] | None = None) -> Iterator[list[T]]:
-    """Consecutive parts of at most CHUNK_JOBS items and, where ``size`` measures them, about CHUNK_BYTES bytes."""
-    chunk: list[T] = []
-    volume = 0
-    for item in items:
-        chunk.append(item)
-        volume += size(item) if size else 0
-        if len(chunk) == CHUNK_JOBS or volume >= CHUNK_BYTES:
-            yield chunk
-            chunk, volume = [], 0
-    if chunk:
-        yield chunk
-
-
-def _merged(submissions: Iterable[Submission]) -> dict[str, Submission]:
-    """One submission for each key, with the highest priority and the longest limit that were asked for."""
-    unique: dict[str, Submission] = {}
-    for submission in submissions:
-        known = unique.get(submission.key)
-        unique[submission.key] = (
-            submission
-            if known is None
-            else replace(
-                known,
-                priority=max(known.priority, submission.priority),
-                timeout_s=max(known.timeout_s, submission.timeout_s),
-            )
-        )
-    return unique
-
-
-def _submission_arguments(submissions: Iterable[Submission]) -> Iterator[str | bytes | int]:
-    for submission in submissions:
-        yield submission.key
-        yield submission.payload
-        yield submission.priority
-        yield _ms(submission.timeout_s)
-
-
-def _lease_arguments(claims: Iterable[Claim]) -> Iterator[str]:
-    for claim in claims:
-        yield claim.key
-        yield claim.token
-
-
-def _completion_arguments(completions: Iterable[Completion]) -> Iterator[str | bytes | int]:
-    for completion in completions:
-        yield completion.claim.key
-        yield completion.claim.token
-        yield int(completion.timed_out)
-        yield completion.result
-
-
-def _claims(answer: Sequence[Any]) -> list[Claim]:
-    """The jobs in the answer of claim.lua."""
-    return [
-        Claim(key.decode(), payload, token.decode(), attempt, timeout_ms / 1000, priority)
-        for key, payload, token, attempt, timeout_ms, priority in zip(*(iter(answer[1:]),) * 6, strict=True)
-    ]
-
-
-def _delivery(subscriber: str, key: str, ending: bytes) -> Delivery:
-    """A delivery from its stored form, see ``results`` in scripts/_shared.lua."""
-    if ending[:1] == b"d":
-        return Delivery(subscriber, key, ending[1:], "done")
-    return Delivery(subscriber, key, None, "crashed")

@@ -3,7 +3,7 @@
 -- KEYS[1] is the root, such as "lean-reward:{lean}:". The braces are a hash tag: in a cluster all keys of a queue share
 -- one slot, so scripts may build the names below from the root.
 --
--- job:$key               A hash. payload; seq: its place in time; level: where it waits, empty while it runs; floor: the
+-- job:$key               A hash. payload; seq: its place in time; line: where it waits, empty while it runs; floor: the
 --                        priority it was raised to; till: when its last subscription ends (ms); attempt: claims so
 --                        far; token, worker, timeout: its lease, absent while it waits.
 -- subs:$key              A hash of subscriber -> terms, "priority timeout_ms till_ms seq flow".
@@ -13,9 +13,14 @@
 -- deliveries:$home       A stream of s (subscriber), k (key), e (end, as in results).
 -- cancels:$worker        A stream of t (token): leases that nobody wants any more.
 -- waiting                A sorted set of all waiting keys by seq.
--- queue:$level           A sorted set of the waiting keys of one level, "$priority:$flow", by seq.
+-- line:$line             A sorted set of the waiting keys of one line by seq. A line is what one subscriber wants at one
+--                        priority: "$level:$subscriber".
+-- lines:$level           A sorted set of the lines of one level in the order in which they are served. A level is what
+--                        one flow wants at one priority: "$priority:$length:$flow", the flow's length in bytes first, so
+--                        that a line tells its level whatever its names hold.
 -- levels                 A sorted set of the levels with waiting keys, in the order in which they are served.
--- clock                  A hash. seq: the last one given out; $priority: the round that this priority is in.
+-- clock                  A hash. seq: the last one given out; $priority: the round that this priority is in; $level: the
+--                        round that this level is in, while it has waiting keys; done: checks completed so far.
 -- leases                 A sorted set of the running keys by the end of their lease (ms).
 -- wake                   A list of tokens, at most one for each waiting key; a worker without work pops one, then claims.
 -- reserved               A hash of submission -> "count end_ms": depth set aside for submissions that take several calls.
@@ -24,7 +29,8 @@
 -- Order: a level's score is -priority * ROUNDS + round. Serving a level moves it to the next round; a level that enters
 -- joins the round after the one being served. This is start-time fair queueing (Goyal, Vin and Cheng, 1996) where every
 -- job costs 1, and the finish tag of a flow that comes back is that of a flow that was just served. Tags belong to levels
--- and not to jobs, so a flow that cancels its jobs owes nothing for them.
+-- and not to jobs, so a flow that cancels its jobs owes nothing for them. The lines of a level share its turns in the same
+-- way: flows share a priority equally however many batches each has, and the batches of a flow share what it gets.
 --
 -- Out of memory, the server refuses commands that may grow, but not after a script's first write. Only submit is meant
 -- to fail then (as a whole); all else makes room in the end, and calls may_grow first.
@@ -52,41 +58,68 @@ local function outlive(key, ms)
   end
 end
 
--- Marks a level as one with waiting keys.
+local function level_of(line)
+  local head, length = string.match(line, '^(%-?%d+:(%d+):)')
+  return string.sub(line, 1, #head + length)
+end
+
+-- Marks a line, and its level, as one with waiting keys.
 local entered = {}
-local function open_level(level, priority)
-  if not entered[level] then
-    local round = tonumber(redis.call('HGET', root .. 'clock', priority) or 0)
-    redis.call('ZADD', root .. 'levels', 'NX', round + 1 - priority * ROUNDS, level)
-    entered[level] = true
+local function open_line(line, level, priority)
+  if entered[line] then
+    return
+  end
+  local rounds = redis.call('HMGET', root .. 'clock', priority, level)
+  redis.call('ZADD', root .. 'levels', 'NX', (rounds[1] or 0) + 1 - priority * ROUNDS, level)
+  redis.call('ZADD', root .. 'lines:' .. level, 'NX', (rounds[2] or 0) + 1, line)
+  entered[line] = true
+end
+
+-- Unmarks a line that has no waiting keys, and its level when that was the last one.
+local function close_line(line, level)
+  redis.call('ZREM', root .. 'lines:' .. level, line)
+  entered[line] = nil
+  if redis.call('EXISTS', root .. 'lines:' .. level) == 0 then
+    redis.call('ZREM', root .. 'levels', level)
+    redis.call('HDEL', root .. 'clock', level)
+    return true
   end
 end
 
--- Puts a key among the waiting; answers its level. life: for how long it matters (ms).
-local function enter(key, priority, flow, seq, life)
-  local level = string.format('%d:%s', priority, flow)
-  redis.call('ZADD', root .. 'queue:' .. level, seq, key)
-  redis.call('ZADD', root .. 'waiting', seq, key)
-  open_level(level, priority)
-  outlive(root .. 'queue:' .. level, life)
-  outlive(root .. 'waiting', life)
-  outlive(root .. 'levels', life)
-  outlive(root .. 'clock', life)
-  return level
+-- Lets everything that a waiting key needs live for ms more.
+local function outlive_waiting(line, level, ms)
+  outlive(root .. 'line:' .. line, ms)
+  outlive(root .. 'lines:' .. level, ms)
+  outlive(root .. 'waiting', ms)
+  outlive(root .. 'levels', ms)
+  outlive(root .. 'clock', ms)
 end
 
-local function leave(key, level)
-  redis.call('ZREM', root .. 'queue:' .. level, key)
+-- The line of a subscriber who is charged to a flow, at a priority.
+local function line_of(priority, flow, subscriber)
+  return priority .. ':' .. #flow .. ':' .. flow .. ':' .. subscriber
+end
+
+-- Puts a key into a line. life: for how long it matters (ms).
+local function enter(key, line, priority, seq, life)
+  local level = level_of(line)
+  redis.call('ZADD', root .. 'line:' .. line, seq, key)
+  redis.call('ZADD', root .. 'waiting', seq, key)
+  open_line(line, level, priority)
+  outlive_waiting(line, level, life)
+end
+
+local function leave(key, line)
+  redis.call('ZREM', root .. 'line:' .. line, key)
   redis.call('ZREM', root .. 'waiting', key)
-  if redis.call('EXISTS', root .. 'queue:' .. level) == 0 then
-    redis.call('ZREM', root .. 'levels', level)
-    entered[level] = nil
+  if redis.call('EXISTS', root .. 'line:' .. line) == 0 then
+    close_line(line, level_of(line))
   end
   lives = {} -- what became empty is gone, and would come back without its expiry
 end
 
--- What the subscribers of a key want together: the highest priority (and the flow of the one who asked for it
--- first), the longest timeout and the latest end. nil: nobody is left.
+-- What the subscribers of a key want together: the highest priority (and who asked for it first, and that one's flow),
+-- the longest timeout and the latest end. nil: nobody is left.
 local function wanted(key)
   local all = redis.call('HGETALL', root .. 'subs:' .. key)
   local best
@@ -94,10 +127,10 @@ local function wanted(key)
     local priority, timeout, till, seq, flow = string.match(all[i], '^(%S+) (%S+) (%S+) (%S+) (.*)$')
     priority, timeout, till, seq = tonumber(priority), tonumber(timeout), tonumber(till), tonumber(seq)
     if not best then
-      best = { priority = priority, timeout = timeout, till = till, seq = seq, flow = flow }
+      best = { priority = priority, timeout = timeout, till = till, seq = seq, flow = flow, subscriber = all[i - 1] }
     else
       if priority > best.priority or (priority == best.priority and seq < best.seq) then
-        best.priority, best.seq, best.flow = priority, seq, flow
+        best.priority, best.seq, best.flow, best.subscriber = priority, seq, flow, all[i - 1]
       end
       best.timeout = math.max(best.timeout, timeout)
       best.till = math.max(best.till, till)
@@ -111,15 +144,17 @@ local function life_until(till, keep)
 end
 
 -- Moves a waiting key to where its subscribers, and its floor, want it.
-local function replace(key, level, floor, seq, keep)
+local function replace(key, line, floor, seq, keep)
   local best = wanted(key)
   if not best then
     return
   end
   local priority = math.max(best.priority, tonumber(floor))
-  if string.format('%d:%s', priority, best.flow) ~= level then
-    leave(key, level)
-    redis.call('HSET', root .. 'job:' .. key, 'level', enter(key, priority, best.flow, seq, life_until(best.till, keep)))
+  local better = line_of(priority, best.flow, best.subscriber)
+  if better ~= line then
+    leave(key, line)
+    enter(key, better, priority, seq, life_until(best.till, keep))
+    redis.call('HSET', root .. 'job:' .. key, 'line', better)
   end
 end
 
@@ -141,8 +176,9 @@ local function requeue(key, attempt, keep)
   local job = root .. 'job:' .. key
   local kept = redis.call('HMGET', job, 'floor', 'seq')
   local priority = math.max(best.priority, tonumber(kept[1]))
-  local level = enter(key, priority, best.flow, kept[2], life_until(best.till, keep))
-  redis.call('HSET', job, 'level', level, 'attempt', attempt)
+  local line = line_of(priority, best.flow, best.subscriber)
+  enter(key, line, priority, kept[2], life_until(best.till, keep))
+  redis.call('HSET', job, 'line', line, 'attempt', attempt)
   redis.call('HDEL', job, 'token', 'worker', 'timeout')
   return true
 end

@@ -12,16 +12,19 @@ local lease, keep, prefix = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
 local taken, dropped, answer = 0, 0, { 0 }
 may_grow()
 
--- Takes a key from the front of its level and gives the other flows their turn.
-local function take(key, level, priority, score)
-  redis.call('ZREM', root .. 'queue:' .. level, key)
+-- Takes a key from the front of its line and gives the other flows, and the other lines of its flow, their turn.
+local function take(key, line, level, priority, score, turn)
+  redis.call('ZREM', root .. 'line:' .. line, key)
   redis.call('ZREM', root .. 'waiting', key)
-  if redis.call('EXISTS', root .. 'queue:' .. level) == 1 then
-    redis.call('ZINCRBY', root .. 'levels', 1, level)
-  else
-    redis.call('ZREM', root .. 'levels', level)
+  local round = string.format('%.0f', score + priority * ROUNDS)
+  if redis.call('EXISTS', root .. 'line:' .. line) == 1 then
+    redis.call('ZINCRBY', root .. 'lines:' .. level, 1, line)
+  elseif close_line(line, level) then
+    redis.call('HSET', root .. 'clock', priority, round)
+    return
   end
-  redis.call('HSET', root .. 'clock', priority, string.format('%.0f', score + priority * ROUNDS))
+  redis.call('ZINCRBY', root .. 'levels', 1, level)
+  redis.call('HSET', root .. 'clock', priority, round, level, turn)
 end
 
 while taken < limit and dropped < MAX_DROPS do
@@ -31,13 +34,17 @@ while taken < limit and dropped < MAX_DROPS do
   end
   local level, score = head[1], tonumber(head[2])
   local priority = tonumber(string.match(level, '^(%-?%d+):'))
-  local key = redis.call('ZRANGE', root .. 'queue:' .. level, 0, 0)[1]
+  local first = redis.call('ZRANGE', root .. 'lines:' .. level, 0, 0, 'WITHSCORES')
+  local line, turn = first[1], first[2]
+  local key = line and redis.call('ZRANGE', root .. 'line:' .. line, 0, 0)[1]
   local want = key and wanted(key)
   local job = key and redis.call('HMGET', root .. 'job:' .. key, 'payload', 'attempt')
-  if not key then
+  if not line then
     redis.call('ZREM', root .. 'levels', level)
+  elseif not key then
+    close_line(line, level)
   elseif not want or want.till <= now or not job[1] then
-    leave(key, level)
+    leave(key, line)
     forget(key)
     dropped = dropped + 1
   else
@@ -45,12 +52,12 @@ while taken < limit and dropped < MAX_DROPS do
     if attempt > 1 and taken > 0 then
       break
     end
-    take(key, level, priority, score)
+    take(key, line, level, priority, score, turn)
     taken = taken + 1
     local token = prefix .. taken
     redis.call('ZADD', root .. 'leases', string.format('%.0f', now + lease), key)
     outlive(root .. 'leases', life_until(want.till, keep))
-    redis.call('HSET', root .. 'job:' .. key, 'level', '', 'token', token, 'worker', worker, 'attempt', attempt,
+    redis.call('HSET', root .. 'job:' .. key, 'line', '', 'token', token, 'worker', worker, 'attempt', attempt,
       'timeout', want.timeout)
     for _, value in ipairs({ key, job[1], token, attempt, want.timeout, priority }) do
       answer[#answer + 1] = value

@@ -6,7 +6,7 @@
 -- A job that timed out stays with the subscribers who want longer than it was given, and waits again for them.
 
 local keep = tonumber(ARGV[1])
-local answer, again = {}, 0
+local answer, again, accepted = {}, 0, 0
 may_grow()
 for i = 2, #ARGV, 4 do
   local key, token, timed_out, result = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
@@ -35,9 +35,14 @@ for i = 2, #ARGV, 4 do
       redis.call('DEL', root .. 'job:' .. key)
     end
     answer[#answer + 1] = 1
+    accepted = accepted + 1
   end
 end
 if again > 0 then
   wake(again)
+end
+if accepted > 0 then
+  redis.call('HINCRBY', root .. 'clock', 'done', accepted)
+  outlive(root .. 'clock', keep)
 end
 return answer

@@ -34,7 +34,7 @@ end
 
 local unwanted = 0
 for _, key in ipairs(redis.call('ZRANGE', root .. 'waiting', 0, limit - 1)) do
-  local job = redis.call('HMGET', root .. 'job:' .. key, 'level', 'till')
+  local job = redis.call('HMGET', root .. 'job:' .. key, 'line', 'till')
   if not job[1] then
     redis.call('ZREM', root .. 'waiting', key)
     unwanted = unwanted + 1

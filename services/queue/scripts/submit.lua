@@ -1,9 +1,10 @@
 -- submit: one subscriber wants jobs. Joins those that wait or run, queues the rest.
 --
--- ARGV: subscriber, home, flow, ttl_ms, keep_ms, max_depth, submission (its id), rest (jobs in its calls still to come),
+-- ARGV: subscriber, home, flow, ttl_ms, keep_ms, depth bound of this submission, submission (its id), rest (jobs in its
+--       calls still to come),
 --       then key, payload, priority, timeout_ms for each job.
 -- Answer: queued, joined, keys whose result the subscriber has already ...
---         or -1, depth: too deep for this call and the rest; nothing was changed.
+--         or -1, depth, excess: too deep by that many jobs for this call and the rest; nothing was changed.
 
 local FIRST = 9
 local RESERVED_MS = 60000
@@ -38,8 +39,9 @@ end
 local holds_room = redis.call('HEXISTS', reserved, submission) == 1
 if not holds_room then
   local depth = depth_with_reservations()
-  if depth + count_new() + rest > max_depth then
-    return { -1, depth }
+  local excess = depth + count_new() + rest - max_depth
+  if excess > 0 then
+    return { -1, depth, excess }
   end
 end
 
@@ -58,27 +60,26 @@ local queued, joined, finished, pending = 0, 0, {}, {}
 
 local function add_job(key, payload, priority)
   local job = root .. 'job:' .. key
-  local level = enter(key, priority, flow, seq, life)
-  redis.call('HSET', job, 'payload', payload, 'seq', seq, 'level', level, 'floor', -1024, 'till', till, 'attempt', 0)
+  local line = line_of(priority, flow, subscriber)
+  enter(key, line, priority, seq, life)
+  redis.call('HSET', job, 'payload', payload, 'seq', seq, 'line', line, 'floor', -1024, 'till', till, 'attempt', 0)
   redis.call('PEXPIRE', job, string.format('%.0f', life))
   queued = queued + 1
 end
 
-local function join_job(key, level, floor, job_seq, job_till)
+local function join_job(key, line, floor, job_seq, job_till)
   local job = root .. 'job:' .. key
   if till > tonumber(job_till) then
     redis.call('HSET', job, 'till', till)
     outlive(job, life)
-    if level == '' then
+    if line == '' then
       outlive(root .. 'leases', life)
     else
-      outlive(root .. 'queue:' .. level, life)
-      outlive(root .. 'waiting', life)
-      outlive(root .. 'levels', life)
+      outlive_waiting(line, level_of(line), life)
     end
   end
-  if level ~= '' then
-    replace(key, level, floor, job_seq, keep)
+  if line ~= '' then
+    replace(key, line, floor, job_seq, keep)
   end
   joined = joined + 1
 end
@@ -89,9 +90,9 @@ for i = FIRST, #ARGV, 4 do
     finished[#finished + 1] = key
   else
     local subs = root .. 'subs:' .. key
-    local job = redis.call('HMGET', root .. 'job:' .. key, 'level', 'floor', 'seq', 'till')
+    local job = redis.call('HMGET', root .. 'job:' .. key, 'line', 'floor', 'seq', 'till')
     redis.call('HSET', subs, subscriber,
-      string.format('%d %s %.0f %.0f %s', priority, ARGV[i + 3], till, seq, flow))
+      string.format('%d %s %.0f %.0f ', priority, ARGV[i + 3], till, seq) .. flow)
     outlive(subs, life)
     if job[1] then
       join_job(key, job[1], job[2], job[3], job[4])

@@ -22,18 +22,18 @@ local removed, stopped, shared = 0, 0, 0
 for _, key in ipairs(keys) do
   local subs = root .. 'subs:' .. key
   redis.call('HDEL', subs, subscriber)
-  local job = redis.call('HMGET', root .. 'job:' .. key, 'level', 'floor', 'seq', 'token', 'worker')
-  local level = job[1]
-  if level and redis.call('EXISTS', subs) == 1 then
+  local job = redis.call('HMGET', root .. 'job:' .. key, 'line', 'floor', 'seq', 'token', 'worker')
+  local line = job[1]
+  if line and redis.call('EXISTS', subs) == 1 then
     shared = shared + 1
-    if level ~= '' then
-      replace(key, level, job[2], job[3], keep)
+    if line ~= '' then
+      replace(key, line, job[2], job[3], keep)
     end
-  elseif level then
+  elseif line then
     redis.call('DEL', root .. 'job:' .. key)
-    if level ~= '' then
+    if line ~= '' then
       removed = removed + 1
-      leave(key, level)
+      leave(key, line)
     else
       stopped = stopped + 1
       redis.call('ZREM', root .. 'leases', key)

@@ -54,9 +54,13 @@ class Job:
     dead: bool = False
 
     @property
+    def line(self) -> tuple[int, str, str]:
+        name, best = min(self.subscribers.items(), key=lambda item: (-item[1].priority, item[1].order))
+        return max(best.priority, self.floor), best.flow, name
+
+    @property
     def level(self) -> tuple[int, str]:
-        best = min(self.subscribers.values(), key=lambda terms: (-terms.priority, terms.order))
-        return max(best.priority, self.floor), best.flow
+        return self.line[:2]
 
     @property
     def timeout_s(self) -> float:
@@ -82,8 +86,9 @@ class Queue(RuleBasedStateMachine):
         self.results: dict[str, dict[str, Delivery]] = {name: {} for name in SUBSCRIBERS}
         self.expected: dict[str, list[Delivery]] = {"h1": [], "h2": []}
         self.cancelled: list[str] = []
-        # For each waiting level, how often each other level of its priority was served since it was itself.
-        self.passed: dict[tuple[int, str], dict[tuple[int, str], int]] = {}
+        # For each waiting level, how often each other level of its priority was served since it was itself; and so for
+        # the lines of a level.
+        self.passed: dict[tuple[Any, ...], dict[tuple[Any, ...], int]] = {}
 
     def run(self, call: Coroutine[Any, Any, T]) -> T:
         return self.loop.run_until_complete(asyncio.wait_for(call, 10))
@@ -176,7 +181,7 @@ class Queue(RuleBasedStateMachine):
         claim = data.draw(st.sampled_from(self.claims))
         if self.is_current(claim):
             self.jobs[claim.key].dead = True
-            self.run(self.redis.zadd(f"lean-reward:{{{self.name}}}:leases", {claim.key: 1}, xx=True))
+            self.run(self.redis.zadd(f"{self.queue._root}leases", {claim.key: 1}, xx=True))
 
     @rule()
     def reap(self) -> None:
@@ -284,8 +289,9 @@ class Queue(RuleBasedStateMachine):
             assert job.lease is None, "run twice"
             level = job.level
             assert level[0] == max(other.level[0] for _, other in self.waiting())
-            assert job.seq == min(other.seq for _, other in self.waiting() if other.level == level)
-            self.check_turn(level)
+            assert job.seq == min(other.seq for _, other in self.waiting() if other.line == job.line)
+            self.check_turn(level, {other.level for _, other in self.waiting() if other.level[0] == level[0]})
+            self.check_turn(job.line, {other.line for _, other in self.waiting() if other.level == level})
             job.attempt += 1
             assert (claim.priority, claim.timeout_s, claim.attempt, claim.payload) == (
                 level[0],
@@ -302,18 +308,17 @@ class Queue(RuleBasedStateMachine):
             left = [job for _, job in self.waiting()]
             assert not left or (claims and any(job.attempt > 0 for job in left))
 
-    def check_turn(self, served: tuple[int, str]) -> None:
-        """Of two flows that wait, none is served more than twice without the other."""
+    def check_turn(self, served: tuple[Any, ...], peers: set[tuple[Any, ...]]) -> None:
+        """Of two that wait for turns of the same kind, none is served more than twice without the other."""
         self.passed.pop(served, None)
-        for level in {job.level for _, job in self.waiting()} - {served}:
-            if level[0] == served[0]:
-                counts = self.passed.setdefault(level, {})
-                counts[served] = counts.get(served, 0) + 1
-                assert counts[served] <= 2, "starved"
+        for peer in peers - {served}:
+            counts = self.passed.setdefault(peer, {})
+            counts[served] = counts.get(served, 0) + 1
+            assert counts[served] <= 2, "starved"
 
     def forget_levels_that_emptied(self) -> None:
-        levels = {job.level for _, job in self.waiting()}
-        self.passed = {level: counts for level, counts in self.passed.items() if level in levels}
+        there = {place for _, job in self.waiting() for place in (job.level, job.line)}
+        self.passed = {place: counts for place, counts in self.passed.items() if place in there}
 
 
 def test_the_queue_behaves_as_its_model(server: EmbeddedServer) -> None:

@@ -86,8 +86,7 @@ async def test_a_worker_that_dies_between_waking_and_claiming_loses_nothing(
 ) -> None:
     await queue.submit("s", jobs("a", "b", "c"), home="h")
     # What a worker that died would have taken with it: the tokens, and no job.
-    for key in await redis.keys(f"*{{{queue._root.split('{')[1].split('}')[0]}}}:wake"):
-        await redis.delete(key)
+    await redis.delete(f"{queue._root}wake")
     waiting = asyncio.ensure_future(queue._wait_for_jobs(10))
     await blocked(redis, 1)
     if rescuer == "claim":
