@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from gpu_evaluator.cascade import CascadePrediction, CascadeRule, accept_by_gate, decide_feedback, decide_gate
 from gpu_evaluator.engines.base import EngineFault, FeedbackAnswer, GateAnswer
-from gpu_evaluator.feedback.verdict import strip_marks
+from gpu_evaluator.feedback.verdict import seen_text
 from gpu_evaluator.pool import Pair, Pool, Stage
 from services.contracts.outcomes import Reason, Verdict
 from services.runtime import metrics
@@ -250,8 +250,7 @@ class _TracesOf:
 def _unique(programs: Sequence[str]) -> list[_Program]:
     places: dict[str, list[int]] = {}
     for index, program in enumerate(programs):
-        text = strip_marks(program).encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # no lone surrogates
-        places.setdefault(text, []).append(index)
+        places.setdefault(seen_text(program), []).append(index)
     return [_Program(text, tuple(indices)) for text, indices in places.items()]
 
 

@@ -60,6 +60,11 @@ def strip_marks(program: str) -> str:
     return strip_delimiters(strip_blocks(program))
 
 
+def seen_text(program: str) -> str:
+    """`program` as a model is given it, in service and in training: without marks, without lone surrogates."""
+    return strip_marks(program).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
 def strip_delimiters(text: str) -> str:
     """`text` with every delimiter of a block or a validity tag replaced by a space."""
     return _DELIMITER.sub(" ", text)

@@ -107,7 +107,7 @@ async def _label(file: Path, output: Path, settings: Settings, rules: LabelRules
 
 @train.command("linear")
 def train_linear(
-    files: list[Path] = typer.Argument(help="Labels, as `lean-reward label` writes them."),
+    files: list[Path] = typer.Argument(help="Labels, as `lean-reward label` or `label export` writes them."),
     output: Path = typer.Option(..., "--output", "-o", help="The model, for LEAN_REWARD_EVALUATOR_GATE."),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object for a script."),
 ) -> None:
@@ -115,16 +115,16 @@ def train_linear(
 
     The model that is written is trained on all labels. Exit status: 0 written, 2 the labels cannot be used.
     """
+    from gpu_evaluator.training.corpus import read_examples
     from gpu_evaluator.training.linear import Example, measure, split, train
-    from gpu_evaluator.training.records import RecordError, read_labels
-    from services.contracts.outcomes import Verdict
+    from gpu_evaluator.training.records import RecordError
 
     try:
-        records = [record for file in files for record in read_labels(file)]
+        records = list(read_examples(files))
         toolchains = sorted({record.toolchain for record in records})
         if len(toolchains) != 1:
             raise RecordError(f"labels of one toolchain are needed, these have {len(toolchains)}: {toolchains}")
-        examples = [Example(record.code, record.verdict is Verdict.VALID, record.group) for record in records]
+        examples = [Example(record.program, record.valid, record.problem) for record in records]
         kept, held = split(examples)
         counts = measure(train(kept, toolchains[0]), held)
         train(examples, toolchains[0]).save(output)

@@ -171,6 +171,7 @@ class Labeller:
                 id=record.key,
                 group=record.group or record.statement or record.key,
                 code=wanted.task.code,
+                program=None if record.code == wanted.task.code else record.code,
                 verdict=outcome.verdict,
                 reason=outcome.reason,
                 trace=build_trace(wanted.task.code, outcome.tactics, outcome.messages),

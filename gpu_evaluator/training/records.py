@@ -6,11 +6,13 @@ import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from services.contracts.outcomes import Reason, Verdict
+
+_Model = TypeVar("_Model", bound=BaseModel)
 
 
 class RecordError(Exception):
@@ -38,13 +40,18 @@ class ProgramRecord(BaseModel):
 
 
 class LabelRecord(BaseModel):
-    """A program with Lean's verdict and the reference trace."""
+    """A program with Lean's verdict and the reference trace.
+
+    `program` is the text that was labelled where `code` differs from it: a model is asked about that, and answers with
+    a trace of `code`.
+    """
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
     id: str
     group: str
     code: str = Field(description="The program as it was executed, see `feedback.trace.prepare_source`.")
+    program: str | None = None
     verdict: Verdict
     reason: Reason
     trace: str
@@ -55,8 +62,7 @@ class LabelRecord(BaseModel):
 def read_programs(path: Path) -> Iterator[ProgramRecord]:
     """Yield the programs of a file. Raises `RecordError`."""
     seen: dict[str, int] = {}
-    for number, line in _lines(path):
-        record = _parse(ProgramRecord, path, number, line)
+    for number, record in read_lines(ProgramRecord, path):
         if (first := seen.setdefault(record.key, number)) != number:
             raise RecordError(f"{path}, line {number}: the id of line {first} again")
         yield record
@@ -64,8 +70,14 @@ def read_programs(path: Path) -> Iterator[ProgramRecord]:
 
 def read_labels(path: Path) -> Iterator[LabelRecord]:
     """Yield the labels of a file. Raises `RecordError`."""
+    for _, record in read_lines(LabelRecord, path):
+        yield record
+
+
+def read_lines(model: type[_Model], path: Path) -> Iterator[tuple[int, _Model]]:
+    """Yield (number, record) of each line that is not blank. Raises `RecordError`."""
     for number, line in _lines(path):
-        yield _parse(LabelRecord, path, number, line)
+        yield number, _parse(model, path, number, line)
 
 
 class LabelFile:
@@ -119,7 +131,7 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
         raise RecordError(f"{path}: {error}") from error
 
 
-def _parse(model: type[Any], path: Path, number: int, line: str) -> Any:
+def _parse(model: type[_Model], path: Path, number: int, line: str) -> _Model:
     try:
         return model.model_validate(json.loads(line))
     except ValidationError as error:

@@ -18,12 +18,12 @@ from gpu_evaluator.engines.base import (
     OverLength,
     Sampling,
 )
+from gpu_evaluator.engines.labels import LABELS, label_tokens
 from gpu_evaluator.engines.serving.lengths import keep_ends, longest_input
 from gpu_evaluator.engines.serving.link import Link
 from gpu_evaluator.engines.serving.many import each, together
 from gpu_evaluator.engines.serving.servers import ChildServer
 
-_LABELS = ("true", "false")
 # Both labels are lifted by the same amount: their ratio stays, and everything else has no weight left.
 _LIFT = 100.0
 
@@ -107,10 +107,7 @@ class LlamaCppGate(_LlamaCpp):
             yield index, answer
 
     async def _check(self) -> None:
-        labels = [await self.tokenize(label) for label in _LABELS]
-        if any(len(tokens) != 1 for tokens in labels):
-            raise EngineFault(f"`true` and `false` must be one token each, and are {labels}")
-        self._labels = (labels[0][0], labels[1][0])
+        self._labels = label_tokens([await self.tokenize(label) for label in LABELS])
 
     async def _score(self, program: str) -> GateAnswer:
         async with self._slots:

@@ -7,11 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from gpu_evaluator.engines.base import EngineFault
-from gpu_evaluator.engines.serving.lengths import keep_ends
+from gpu_evaluator.engines.transformers.inputs import ENCODER_CONTEXT, read_labels, read_program
 
-_LABELS = ("true", "false")
-_ENCODER_HEAD, _ENCODER_CONTEXT = 2_048, 8_192
-_VALID = 1  # the class of a sequence classifier with two of them
+VALID = 1  # the class of a sequence classifier with two of them
 
 
 class Classifier:
@@ -41,12 +39,14 @@ class Classifier:
         except (OSError, ValueError, KeyError) as error:
             raise EngineFault(f"{folder} holds no model: {error}") from error
         positions = int(config.max_position_embeddings)
-        self._context = min(_ENCODER_CONTEXT if self._is_encoder else context, positions)
-        self._labels = (0, 0) if self._is_encoder else self._read_labels()
+        self._context = min(ENCODER_CONTEXT if self._is_encoder else context, positions)
+        self._labels = (0, 0) if self._is_encoder else read_labels(self._tokenizer)
 
     def score(self, programs: Sequence[str]) -> list[float]:
         """P(valid) of each program, in their order. Raises `EngineFault`."""
-        tokens = [self._tokenize(program) for program in programs]
+        tokens = [
+            read_program(self._tokenizer, program, self._context, is_encoder=self._is_encoder) for program in programs
+        ]
         scores = [0.0] * len(programs)
         try:
             with self._torch.inference_mode():
@@ -56,11 +56,6 @@ class Classifier:
         except RuntimeError as error:  # out of memory, or a lost device
             raise EngineFault(f"the forward pass failed: {error}") from error
         return scores
-
-    def _tokenize(self, program: str) -> list[int]:
-        tokens: list[int] = self._tokenizer(program, add_special_tokens=self._is_encoder)["input_ids"]
-        head = round(self._context * _ENCODER_HEAD / _ENCODER_CONTEXT)
-        return keep_ends(tokens, self._context, head)
 
     def _batches(self, tokens: Sequence[Sequence[int]]) -> Iterator[list[int]]:
         """Indices of programs alike in length, whose padded batch has at most `batch_tokens` tokens."""
@@ -89,15 +84,9 @@ class Classifier:
         }
         if self._is_encoder:
             logits = self._model(**inputs).logits.float()
-            chances = logits.sigmoid()[:, 0] if logits.shape[1] == 1 else logits.softmax(-1)[:, _VALID]
+            chances = logits.sigmoid()[:, 0] if logits.shape[1] == 1 else logits.softmax(-1)[:, VALID]
             return [float(chance) for chance in chances.cpu()]
         inputs["position_ids"] = (inputs["attention_mask"].cumsum(-1) - 1).clamp(min=0)
         logits = self._model(**inputs, logits_to_keep=1, use_cache=False).logits[:, -1].float()
         true, false = (logits[:, label] for label in self._labels)
         return [float(chance) for chance in (true - false).sigmoid().cpu()]
-
-    def _read_labels(self) -> tuple[int, int]:
-        labels = [self._tokenizer(label, add_special_tokens=False)["input_ids"] for label in _LABELS]
-        if any(len(tokens) != 1 for tokens in labels):
-            raise EngineFault(f"`true` and `false` must be one token each, and are {labels}")
-        return labels[0][0], labels[1][0]

@@ -15,6 +15,7 @@ from gpu_evaluator.engines.base import (
     OverLength,
     Sampling,
 )
+from gpu_evaluator.engines.labels import LABELS, label_tokens
 from gpu_evaluator.engines.serving.lengths import keep_ends, longest_input, surely_fits
 from gpu_evaluator.engines.serving.link import Link
 from gpu_evaluator.engines.serving.many import each
@@ -22,7 +23,6 @@ from gpu_evaluator.engines.serving.servers import ModelServer
 from gpu_evaluator.pool import Stage
 from services.runtime.logging import get_logger
 
-_LABELS = ("true", "false")
 _PROBE = "theorem probe : 1 + 1 = 2 := rfl\n"
 _SLEEP_LEVEL = 1  # the weights stay in the machine's memory
 
@@ -105,10 +105,7 @@ class VllmGate(_Vllm):
             yield index, answer
 
     async def _check(self) -> None:
-        labels = [await self.tokenize(label) for label in _LABELS]
-        if any(len(tokens) != 1 for tokens in labels):
-            raise EngineFault(f"`true` and `false` must be one token each, and are {labels}")
-        self._labels = (labels[0][0], labels[1][0])
+        self._labels = label_tokens([await self.tokenize(label) for label in LABELS])
         try:
             await self._score(_PROBE, 0)
         except EngineFault as error:
