@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from reward_gateway.operations import Operation
-from reward_gateway.routes import evaluate, health, jobs, metrics, penalties, proofs, quality, trajectories, votes
+from reward_gateway.routes import evaluate, health, jobs, live, metrics, penalties, proofs, quality, trajectories, votes
 from reward_gateway.routes.compat import kimina, openrlhf, slime
 
 OPERATIONS: tuple[Operation, ...] = (
@@ -19,4 +19,5 @@ OPERATIONS: tuple[Operation, ...] = (
     *kimina.OPERATIONS,
     *health.OPERATIONS,
     *metrics.OPERATIONS,
+    *live.OPERATIONS,
 )

@@ -14,6 +14,7 @@ from typing import Any
 import structlog
 
 from services.runtime.settings import LogSettings
+from services.runtime.trouble import recent_trouble
 
 _LONGEST_VALUE = 2_000
 
@@ -33,6 +34,7 @@ def configure_logging(settings: LogSettings, **context: str) -> None:
         processors=[
             structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
+            recent_trouble,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,
             _cut_long_values,

@@ -34,9 +34,9 @@ from services.proofs.precheck import Rejection
 
 
 async def check(request: Request) -> Response:
-    owner_of(request)
+    owner = owner_of(request)
     asked = await model_of(request, KiminaCheckRequest)
-    outcomes = await _run(request, [snippet.code for snippet in asked.snippets], asked.timeout, asked.infotree)
+    outcomes = await _run(request, owner, [snippet.code for snippet in asked.snippets], asked.timeout, asked.infotree)
     wants_tree = asked.infotree is not None
     results = tuple(
         _result(snippet.id, outcome, asked.timeout, debug=asked.debug, infotree=wants_tree)
@@ -46,9 +46,9 @@ async def check(request: Request) -> Response:
 
 
 async def verify(request: Request) -> Response:
-    owner_of(request)
+    owner = owner_of(request)
     asked = await model_of(request, KiminaVerifyRequest)
-    outcomes = await _run(request, [code.program for code in asked.codes], asked.timeout, asked.infotree_type)
+    outcomes = await _run(request, owner, [code.program for code in asked.codes], asked.timeout, asked.infotree_type)
     wants_tree = asked.infotree_type is not None
     results = []
     for code, outcome in zip(asked.codes, outcomes, strict=True):
@@ -63,7 +63,7 @@ async def health(request: Request) -> Response:
 
 
 async def _run(
-    request: Request, programs: list[str], timeout_s: float, infotree: InfoTree | None
+    request: Request, owner: str, programs: list[str], timeout_s: float, infotree: InfoTree | None
 ) -> list[LeanOutcome | Rejection]:
     received_at = time.monotonic()
     settings, gateway = settings_of(request), gateway_of(request)
@@ -74,7 +74,7 @@ async def _run(
         heartbeats=gateway.settings.heartbeats,
         tactics=infotree is not None,
     )
-    return await unless_gone(request, run_snippets(gateway.batches, programs, options, received_at))
+    return await unless_gone(request, run_snippets(owner, gateway.batches, programs, options, received_at))
 
 
 def _result(
@@ -162,6 +162,6 @@ OPERATIONS = (
             answers={200: (Answer("Alive.", KiminaHealth),)},
             key=False,
         )
-        for path in ("/", "/health", "/health/")
+        for path in ("/health", "/health/")
     ),
 )
