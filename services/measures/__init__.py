@@ -1,0 +1,1 @@
+"""Measures of predicted verdicts against Lean's, over flat arrays. Pure; they need numpy."""
