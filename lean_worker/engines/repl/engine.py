@@ -262,13 +262,17 @@ class ReplEngine:
         """Work that a candidate can make fail, within time and memory. Raises `Ending`; cancelled, kills the REPL."""
         doing = asyncio.ensure_future(work)
         deadline = time.monotonic() + limit_s
-        used_up = session.process.cpu_s + limit_s * self._settings.cpus
+        used_up: float | None = None
         try:
             while not doing.done():
                 if (left := deadline - time.monotonic()) <= 0:
                     raise Ending(CheckStatus.TIMEOUT, f"not finished after {limit_s:g} s")
-                self._watch(session.process, used_up)
                 await asyncio.wait({doing}, timeout=min(_WATCH_S, left))
+                if doing.done():  # most work ends before anything needs a look
+                    break
+                if used_up is None:
+                    used_up = session.process.cpu_s + limit_s * self._settings.cpus
+                self._watch(session.process, used_up)
             return doing.result()
         except (ReplExited, ReplConfused, ProbeFault) as fault:
             raise ended(fault) from None

@@ -13,6 +13,7 @@ import contextlib
 import json
 import os
 import signal
+import time
 from typing import Any
 
 import psutil
@@ -24,6 +25,7 @@ from lean_worker.sandbox import Confined, Tier
 _END = b"\n\n"  # Lean's JSON has no blank line inside
 _STDERR_KEPT = 8_192
 _EXIT_PATIENCE_S = 2.0
+_FAMILY_S = 0.15
 
 
 class ReplExited(Exception):
@@ -77,6 +79,7 @@ class ReplProcess:
         self._confined = confined
         self._pid = transport.get_pid()
         self._family: list[psutil.Process] = []
+        self._family_at = 0.0
         self._answered = False
         self.scratch = confined.scratch
 
@@ -156,14 +159,18 @@ class ReplProcess:
         return ReplExited(self._transport.get_returncode(), self._wire.errors.decode(errors="replace"))
 
     def _members(self) -> list[psutil.Process]:
-        """The process and those below it. In a confining tier they cannot change once it has answered."""
-        if self._family and self._answered and self._confined.tier is not Tier.LIMITS:
+        """The process and those below it. In a confining tier they cannot change once it has answered.
+
+        Elsewhere they are looked for at most every `_FAMILY_S`: that reads the whole table of processes.
+        """
+        settled = self._answered and self._confined.tier is not Tier.LIMITS
+        if self._family and (settled or time.monotonic() - self._family_at < _FAMILY_S):
             return self._family
         with contextlib.suppress(psutil.Error):
             leader = psutil.Process(self._pid)
             family = [leader, *leader.children(recursive=True)]
             if self._answered:
-                self._family = family
+                self._family, self._family_at = family, time.monotonic()
             return family
         return []
 
