@@ -85,6 +85,8 @@ def read_imports(program: Masked) -> ImportBlock:
 
 def find_misplaced_import(program: Masked, block: ImportBlock) -> int | None:
     """Offset of an ``import`` behind the import block; Lean refuses it everywhere else."""
+    if program.text.find("import", block.end) < 0:
+        return None
     return next((offset for offset, _ in _imports.find(program.text, block.end)), None)
 
 

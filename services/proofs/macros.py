@@ -21,6 +21,9 @@ COMMAND_START = re.compile(
 )
 """What may begin a command of a proof; longer than the list of what honest programs use, shorter than Lean's."""
 
+MACRO_WORDS = ("macro", "binder_predicate", "macro_rules")
+"""Words that `computed_macros` looks behind."""
+
 _macros = WordSearch(("macro", "binder_predicate"))
 _macro_rules = WordSearch(("macro_rules",))
 _space = re.compile(rf"[{SPACE}]*").match

@@ -54,7 +54,9 @@ _plain_name = re.compile(rf"[{IDENTIFIER_FIRST}][{IDENTIFIER_REST}]*").fullmatch
 # A comment or a literal may follow these directly; after another symbol Lean may have read a longer token.
 _ENDS_A_TOKEN = frozenset(SPACE + "()[]{}⟨⟩,;\"'»")
 _INTERPOLATED = frozenset({"s!", "m!", "f!"})
-# A number that a quote follows: the quote starts a literal, while after a name it belongs to the name.
+# A number that a quote follows: the quote starts a literal, while after a name it belongs to the name. The second
+# expression is slow, and only looked for where the first is found.
+_quoted_after_word = re.compile(r"'(?<=[0-9A-Za-z_.]')(?:\\|[^\\']')").search
 _number_with_quote = re.compile(rf"[0-9](?<![{IDENTIFIER_REST}][0-9])[0-9A-Za-z_.]*'").search
 _declares_tokens = re.compile(
     "notation|infix|prefix|postfix|macro|syntax|elab|binder_predicate|simproc|declare_"
@@ -85,6 +87,7 @@ class _Scanner:
         self.regions: list[tuple[int, int, Region]] = []
         self.done = 0  # everything before it is in `parts`
         self.certain = True
+        self.quotes = '"' in source
         self.braced = False  # a plain string holds a brace
         self.unterminated: Region | None = None
         self.holes: list[int] = []  # open interpolation holes: the depth of braces in each
@@ -119,11 +122,11 @@ class _Scanner:
     def _is_certain(self, text: str) -> bool:
         if not self.certain or self.holes:
             return False
-        if "'" in text and _number_with_quote(text):
+        if _quoted_after_word(self.source) and _number_with_quote(text):
             return False
         if self.braced and _may_interpolate(text):
             return False
-        return not (
+        return not self.quotes or not (
             any(
                 _confusing_token(self.source[start + 1 : end - 1].strip(SPACE))
                 for start, end, kind in self.regions
@@ -134,12 +137,13 @@ class _Scanner:
 
     def _cover(self, start: int, end: int, kind: Region, replacement: str | None = None) -> int:
         source = self.source
-        code = source[self.done : start].rstrip(SPACE)
-        if code:
-            self.before = code[-3:]
-        if kind not in (Region.COMMENT, Region.DOC_COMMENT):
-            self.before = ""
-        self.parts.append(source[self.done : start])
+        code = source[self.done : start]
+        if self.quotes:  # only a string asks for what stands before it
+            if kind is not Region.COMMENT and kind is not Region.DOC_COMMENT:
+                self.before = ""
+            elif stripped := code.rstrip(SPACE):
+                self.before = stripped[-3:]
+        self.parts.append(code)
         self.parts.append(blank(source[start:end]) if replacement is None else replacement)
         self.regions.append((start, end, kind))
         self.done = end

@@ -42,9 +42,19 @@ _RUNS_CODE = (
     "builtin_dsimproc_decl",
     "declare_config_elab",
     "declare_command_config_elab",
+    "declare_config_getter",
     "register_option",
     "register_builtin_option",
+    "register_parser_alias",
+    "grind_propagator",
+    "builtin_grind_propagator",
+    "set_library_suggestions",
     "include_str",
+    "bv_check",
+    "dbg_trace",
+    "#widget",
+    "#html",
+    "show_panel_widgets",
 )
 _SILENCES_THE_CHECKER = ("#exit", "#guard_msgs", "#guard_panic")
 _CHANGES_WHAT_RUNS = ("implemented_by", "extern", "csimp")
@@ -55,8 +65,19 @@ FORBIDDEN_WORDS: dict[Profile, tuple[str, ...]] = {
 }
 """Whole words, as Lean lexes them, that a program may not contain."""
 
-FORBIDDEN_OPTION_PREFIXES = ("debug.", "internal.", "bootstrap.")
-FORBIDDEN_OPTIONS = frozenset({"warn.sorry"})
+ESCAPES = (
+    "lc(?:Proof|Unreachable|Any|Erased|Void|Cast)",
+    "unsafe[A-Z][A-Za-z]*",
+    "ptr(?:Eq|Addr)[A-Za-z]*",
+    "dbg(?:Trace[A-Za-z]*|StackTrace|Sleep)",
+)
+"""Constants that lead out of what Lean's types allow: patterns of one component of a name, wherever it stands there.
+
+Lean refuses most of them in what it keeps, but not in what it evaluates by the way; ``strict`` forbids them.
+"""
+
+FORBIDDEN_OPTION_PREFIXES = ("debug.", "internal.", "bootstrap.", "doc.verso.", "sat.solver.")
+FORBIDDEN_OPTIONS = frozenset({"warn.sorry", "doc.verso", "sat.solver"})
 """Options that ``strict`` forbids whatever their value."""
 
 HEARTBEAT_OPTION = "maxHeartbeats"
@@ -88,9 +109,13 @@ FORBIDDEN_ATTRIBUTES = frozenset(
         "missing_docs_handler",
         "env_linter",
         "grind_propagator",
+        "cpass",
+        "try_suggestion",
+        "bv_normalize_proc",
+        "sevalproc",
     }
 )
-FORBIDDEN_ATTRIBUTE_PREFIXES = ("builtin_",)
+FORBIDDEN_ATTRIBUTE_PREFIXES = ("builtin_", "doc_")
 FORBIDDEN_ATTRIBUTE_SUFFIXES = ("_elab", "_parser", "_delab", "parenthesizer", "formatter")
 """Attributes that make Lean run a definition of the program; ``strict`` forbids them."""
 

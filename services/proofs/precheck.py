@@ -13,9 +13,10 @@ from functools import lru_cache
 from services.contracts.lean import Position
 from services.contracts.outcomes import Profile, Reason
 from services.proofs import policy
+from services.proofs.configurations import computed_configurations, tactic_rules
 from services.proofs.header import find_misplaced_import, first_code, read_imports
 from services.proofs.lexical import IDENTIFIER, IDENTIFIER_FIRST, IDENTIFIER_REST, SPACE, unescaped
-from services.proofs.macros import computed_macros
+from services.proofs.macros import MACRO_WORDS, computed_macros
 from services.proofs.masking import Masked, mask
 from services.proofs.positions import position_at
 from services.proofs.words import WordSearch
@@ -33,8 +34,14 @@ class Rejection:
 _Finding = tuple[int, str]  # offset, detail
 
 _theorems = WordSearch(policy.THEOREM_WORDS)
-_forbidden_words = {profile: WordSearch(words) for profile, words in policy.FORBIDDEN_WORDS.items()}
+_LOOKED_BEHIND = ("set_option", "attribute", *MACRO_WORDS)  # these begin what `strict` has to look into
+_watched_words = {
+    Profile.PAPER: WordSearch(policy.FORBIDDEN_WORDS[Profile.PAPER]),
+    Profile.STRICT: WordSearch((*policy.FORBIDDEN_WORDS[Profile.STRICT], *_LOOKED_BEHIND), policy.ESCAPES),
+}
 _unencodable = re.compile("[\x00\ud800-\udfff]").search
+# Nearly every program: the keyword behind nothing that could make it part of a name.
+_plain_theorem = re.compile(rf"theorem(?<![{IDENTIFIER_REST}.«`]theorem)[{SPACE}]+[{IDENTIFIER_FIRST}«]").search
 _declared_name = re.compile(rf"[{SPACE}]+[{IDENTIFIER_FIRST}«]").match
 _set_options = WordSearch(("set_option",))
 _attribute_commands = WordSearch(("attribute",))
@@ -44,9 +51,10 @@ _numeral = re.compile(
 ).match
 _BASES = {"0x": 16, "0b": 2, "0o": 8}
 _attribute_prefix = re.compile(r"@\[").finditer
+_tactic_rule = re.compile(rf"(?<![{IDENTIFIER_REST}.])tactic(?![{IDENTIFIER_REST}.|])").search
 _opening_bracket = re.compile(rf"[{SPACE}]*\[").match
 _bracket = re.compile(r"[\[\]]").finditer
-_attribute_name = re.compile(rf"[\[,][{SPACE}]*(?:(?:local|scoped)[{SPACE}]+)?({IDENTIFIER})").finditer
+_attribute_name = re.compile(rf"(?:[\[,]|:=)[{SPACE}]*(?:(?:local|scoped)[{SPACE}]+)?({IDENTIFIER})").finditer
 
 
 def precheck(
@@ -89,7 +97,9 @@ def _is_encodable(text: str) -> bool:
 
 def declares_theorem(text: str) -> bool:
     """Whether masked text declares a theorem: the keyword, and a name behind it."""
-    return any(_declared_name(text, offset + len(word)) for offset, word in _theorems.find(text))
+    return _plain_theorem(text) is not None or any(
+        _declared_name(text, offset + len(word)) for offset, word in _theorems.find(text)
+    )
 
 
 def _trusted_length(code: str, header: str) -> int:
@@ -99,24 +109,35 @@ def _trusted_length(code: str, header: str) -> int:
 
 
 def _first_forbidden(code: str, program: Masked, start: int, profile: Profile, heartbeats: int) -> _Finding | None:
-    texts = [(program.text, True)] if program.certain else [(program.text, True), (code, False)]
+    found = _forbidden_in(program.text, start, profile, heartbeats, masked=True)
+    if program.certain:
+        return found
+    findings = (found, _forbidden_in(code, start, profile, heartbeats, masked=False))
+    return min((finding for finding in findings if finding), default=None)
+
+
+def _forbidden_in(text: str, start: int, profile: Profile, heartbeats: int, masked: bool) -> _Finding | None:
+    """The first finding in a text; rules are applied only where a word or sign of theirs occurs, for speed."""
     findings: list[_Finding] = []
-    for text, masked in texts:
-        sources = [_words(text, start, profile, masked)]
-        if profile is Profile.STRICT:
-            sources.append(_options(text, start, heartbeats, masked))
-            if "@[" in text:
-                sources.append(_attributes(text, (found.end() for found in _attribute_prefix(text, start))))
-            sources.append(_attributes(text, _attribute_command_ends(text, start, masked)))
-            if masked:
-                sources.append(computed_macros(text, start))
-        findings += [first for source in sources if (first := next(source, None)) is not None]
-    return min(findings, default=None)
-
-
-def _words(text: str, start: int, profile: Profile, masked: bool) -> Iterator[_Finding]:
-    for offset, word in _forbidden_words[profile].find(text, start, literal_names=masked):
-        yield offset, f"`{word}` is not allowed"
+    seen: set[str] = set()
+    for offset, word in _watched_words[profile].find(text, start, literal_names=masked):
+        if word not in _LOOKED_BEHIND:
+            findings.append((offset, f"`{word}` is not allowed"))
+            break
+        seen.add(word)
+    if profile is Profile.STRICT:
+        rules: list[Iterator[_Finding]] = []
+        if "set_option" in seen:
+            rules.append(_options(text, start, heartbeats, masked))
+        if "attribute" in seen:
+            rules.append(_attributes(text, _attribute_command_ends(text, start, masked)))
+        if "@[" in text:
+            rules.append(_attributes(text, (found.end() for found in _attribute_prefix(text, start))))
+        if masked and not seen.isdisjoint(MACRO_WORDS):
+            rules.append(computed_macros(text, start))
+        rules += [computed_configurations(text, start), tactic_rules(text, start)]
+        findings += [first for rule in rules if (first := next(rule, None)) is not None]
+    return min(findings) if findings else None
 
 
 def _options(text: str, start: int, heartbeats: int, masked: bool) -> Iterator[_Finding]:
@@ -165,6 +186,7 @@ def _attributes(text: str, lists: Iterable[int]) -> Iterator[_Finding]:
                 name in policy.FORBIDDEN_ATTRIBUTES
                 or name.startswith(policy.FORBIDDEN_ATTRIBUTE_PREFIXES)
                 or name.endswith(policy.FORBIDDEN_ATTRIBUTE_SUFFIXES)
+                or (name == "aesop" and _tactic_rule(text, attribute.end(), covered))
             ):
                 yield attribute.start(1), f"attribute `{name}` is not allowed"
 

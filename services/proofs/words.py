@@ -18,9 +18,11 @@ _FIELD_MAY_FOLLOW = frozenset(SPACE + ")]}⟩»([{⟨,·")
 class WordSearch:
     """A compiled search for a fixed set of words."""
 
-    def __init__(self, words: Sequence[str]) -> None:
-        self._finditer = re.compile(_alternatives(words)).finditer
-        self._few = tuple(words) if len(words) <= 2 else ()
+    def __init__(self, words: Sequence[str], names: Sequence[str] = ()) -> None:
+        """`names` are patterns of constants that count as any component of a name: in `a.name` and `«name»`, too."""
+        self._finditer = re.compile(_alternatives(words, names)).finditer
+        self._is_name = re.compile("|".join(names) or "(?!)").fullmatch
+        self._few = tuple(words) if len(words) <= 2 and not names else ()
 
     def find(self, text: str, start: int = 0, *, literal_names: bool = True) -> Iterator[tuple[int, str]]:
         """Offsets and words in `text` from `start` on, ascending; time linear in the text.
@@ -33,7 +35,9 @@ class WordSearch:
         for found in self._finditer(text, start):
             offset, word = found.start(), found.group()
             shieldable = offset > 0 and word[0] != "#"
-            if shieldable and self._is_shielded(text, offset, found.end(), shielded_until, literal_names):
+            if self._is_name(word) and shieldable and text[offset - 1] in ".«":
+                yield offset, word
+            elif shieldable and self._is_shielded(text, offset, found.end(), shielded_until, literal_names):
                 shielded_until = found.end()
             else:
                 yield offset, word
@@ -61,7 +65,7 @@ class WordSearch:
         return bool(is_identifier_first(text[first]))
 
 
-def _alternatives(words: Iterable[str]) -> str:
+def _alternatives(words: Iterable[str], names: Iterable[str]) -> str:
     """One branch for each first letter, so that the engine skips quickly to where a word may start."""
     branches: dict[str, list[str]] = {}
     for word in sorted(words, key=len, reverse=True):
@@ -71,4 +75,6 @@ def _alternatives(words: Iterable[str]) -> str:
             if word[0] != "#":
                 behind += rf"(?!\.[{IDENTIFIER_FIRST}«])"
         branches.setdefault(word[0], []).append(re.escape(word[1:]) + behind)
+    for name in names:
+        branches.setdefault(name[0], []).append(rf"{name[1:]}(?![{IDENTIFIER_REST}])")
     return "|".join(f"{re.escape(first)}(?:{'|'.join(rest)})" for first, rest in sorted(branches.items()))

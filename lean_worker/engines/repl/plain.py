@@ -2,7 +2,8 @@
 
 A probe in the candidate's own environment is trusted only when the candidate cannot have changed the language. Lean's
 own language is changed by commands and attributes that must be spelled out, so a text in which none of their words
-occurs, not even inside of a longer name, leaves it as it was. This errs on the safe side: what is rejected here is
+occurs, not even inside of a longer name, leaves it as it was. Nor may it run a program of its own on the way, which
+tactics do with configurations that are more than literals. This errs on the safe side: what is rejected here is
 checked in a replayed environment instead (`probes`).
 """
 
@@ -11,6 +12,7 @@ from __future__ import annotations
 import re
 
 from lean_worker.engines.repl.program import Program
+from services.proofs.configurations import computed_configurations, tactic_rules
 
 _CHANGING = (
     "notation",  # notation3 too
@@ -42,6 +44,33 @@ _CHANGING = (
     "eval%",
     "include_str",
     "quot_precheck",
+    "doc.verso",  # then a comment holds commands
+    "sat.solver",
+    "widget",
+    "#html",
+    "propagator",
+    "library_suggestions",
+    "bv_check",
+    # What compiles a program of the candidate's and runs it.
+    "native",
+    "plausible",
+    "slim_check",
+    "#guard",
+    "#test",
+    "#sample",
+    # What breaks out of the types of such a program, or out of the kernel.
+    "Unsafe",
+    "RealWorld",
+    "lcProof",
+    "lcUnreachable",
+    "lcAny",
+    "lcErased",
+    "lcVoid",
+    "lcCast",
+    "ptrEq",
+    "ptrAddr",
+    "dbg",
+    "sorryAx",
 )
 _WORDS = re.compile("|".join(map(re.escape, _CHANGING)))
 _ATTRIBUTES = re.compile(r"@\[(?P<list>[^\]]*)\]|\battribute\s*\[(?P<command>[^\]]*)\]")
@@ -57,6 +86,8 @@ def is_plain(program: Program) -> bool:
     """No word of the program can change the language: probes after it are read as we wrote them."""
     text = program.masked.text if program.masked.certain else program.body
     if _WORDS.search(text.replace("elab_as_elim", "")):
+        return False
+    if any(next(find(text), None) for find in (computed_configurations, tactic_rules)):
         return False
     lists = list(_ATTRIBUTES.finditer(text))
     if len(lists) != len(_ATTRIBUTE_START.findall(text)):

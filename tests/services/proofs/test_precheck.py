@@ -62,7 +62,22 @@ def test_strict_forbids_all_that_paper_forbids(code: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "unit", [*SOUP[:16], "a.sorry", ".sorry.1", "@[", "attribute [", "set_option a ", 's!"{', "import A\n", "`a."]
+    "unit",
+    [
+        *SOUP[:16],
+        "simp (config := ",
+        "simp (disch := ",
+        "simp +a ",
+        "(add tactic",
+        "a.sorry",
+        ".sorry.1",
+        "@[",
+        "attribute [",
+        "set_option a ",
+        's!"{',
+        "import A\n",
+        "`a.",
+    ],
 )
 def test_hostile_text_of_the_largest_size_is_quick(unit: str) -> None:
     """CPU seconds with a wide margin: about 1 s at most here, hours for a quadratic scan."""
@@ -73,7 +88,21 @@ def test_hostile_text_of_the_largest_size_is_quick(unit: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "unit", ["/-", '"', "a.sorry", ".sorry.1", "@[", "set_option a ", "attribute [tactic", "macro ", 's!"{x']
+    "unit",
+    [
+        "/-",
+        '"',
+        "a.sorry",
+        ".sorry.1",
+        "@[",
+        "set_option a ",
+        "attribute [tactic",
+        "macro ",
+        's!"{x',
+        "simp (a := 1)",
+        "simp (disch := ",
+        "tactic| add_aesop_rules ",
+    ],
 )
 def test_work_grows_in_proportion_to_the_text(unit: str, count_calls: Callable[[Callable[[], object]], int]) -> None:
     small, large = (
@@ -197,6 +226,16 @@ def test_a_word_hidden_by_an_ambiguous_text_is_found(code: str) -> None:
         GOOD + "#guard_msgs(drop all)in",
         GOOD + "open Lean in elab(priority := high) x",
         GOOD + "def x := 1#eval x",
+        GOOD + "@[to_additive (attr := command_elab x)] def f := 1",
+        GOOD + "@[to_additive (attr := simp, csimp)] def f := 1",
+        GOOD + "@[cpass] def f := 1",
+        GOOD + "@[doc_role] def f := 1",
+        GOOD + "@[aesop norm tactic] def f := 1",
+        GOOD + "add_aesop_rules safe tactic f\n",
+        GOOD + "example : p := by aesop (add norm 3 forward (g x), safe (tactic f))",
+        GOOD + "set_library_suggestions f",
+        GOOD + "set_option doc.verso true\n/-- ```lean\n#eval f\n``` -/ example : True := trivial",
+        GOOD + 'set_option sat.solver "/bin/sh"',
     ],
 )
 def test_strict_rejects(code: str) -> None:
@@ -232,6 +271,115 @@ def test_strict_rejects(code: str) -> None:
 )
 def test_strict_accepts(code: str) -> None:
     assert reason(code) is None
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["lcProof", "lcUnreachable", "lcAny", "unsafeCast", "unsafeIO", "unsafeBaseIO", "unsafeEIO", "ptrAddrUnsafe",
+     "ptrEq", "dbgTrace", "dbgTraceVal", "dbgSleep", "dbgStackTrace", "dbgTraceIfShared"],
+)  # fmt: skip
+@pytest.mark.parametrize("use", ["{}", "@{}", "«{}»", "_root_.{}", "x.{}", "A.«{}» y", "(A.{}.b)", "1{}", "id<|{}"])
+def test_no_name_hides_what_breaks_out_of_types(name: str, use: str) -> None:
+    assert reason(f"{GOOD}def f := {use.format(name)}") is Reason.FORBIDDEN_CONSTRUCT
+    assert reason(f"{GOOD}open A renaming {name} → g") is Reason.FORBIDDEN_CONSTRUCT
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "lcProof'",
+        "my_unsafeCast",
+        "-- lcProof",
+        '"dbgTrace"',
+        "lcm_proof",
+        "unsafely",
+        "h.dbg",
+        "ptr",
+        "lc",
+        "aunsafeCast",
+    ],
+)
+def test_innocent_names_that_look_alike(text: str) -> None:
+    assert reason(f"{GOOD}def f := {text}") is None
+
+
+CONFIGURED = [
+    "simp (config := (cast lcProof' f : Nat → Lean.Meta.Simp.Config) 0)",
+    "simp (config := f 1)",
+    "simp («config» := f 1)",
+    "simp (maxSteps := f 1)",
+    "simp +arith -zeta (maxSteps := f 1) only [a]",
+    "simp (disch := assumption) (zeta := true) (maxSteps := f 1)",
+    "simp /- " + "a" * 500 + " -/ (maxSteps := f 1)",
+    "simp (disch := simp (maxSteps := f 1))",
+    "simp (config := { maxSteps := f 1 })",
+    "simp (config := by exact {})",
+    "simp (config := fun x => x)",
+    "simp (config := (x, y).1)",
+    "omega (config := match x with | _ => {})",
+    "decide (config := f {})",
+    "grind (splits := f 1)",
+    "rw (config := f _) [h]",
+    "conv => lhs; dsimp! (maxSteps := f 1)",
+    "first | skip | simp? (maxSteps := f 1)",
+    "aesop (simp_config := f 1)",
+    "aesop (options := f 1)",
+    "linarith (config := { discharger := do ring1 })",
+    "simp (config := «a b» c)",
+    "simp (config := {",
+]
+
+
+@pytest.mark.parametrize("tactic", CONFIGURED)
+def test_a_configuration_that_computes_is_rejected(tactic: str) -> None:
+    code = f"theorem t : p := by\n  {tactic}"
+    found = precheck(code, "", Profile.STRICT)
+    assert found is not None
+    assert found.reason is Reason.FORBIDDEN_CONSTRUCT
+    assert found.position is not None
+    assert code.split("\n")[1][found.position.column] == "("
+    assert reason(code, profile=Profile.PAPER) is None
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "def Lean.Meta.Simp.Config.mine : Lean.Meta.Simp.Config := f\ntheorem t : p := by simp (config := .mine)",
+        "abbrev mine := f\ntheorem t : p := by simp (config := mine)",
+        "open Evil renaming f → neutralConfig\ntheorem t : p := by simp (config := neutralConfig)",
+        'notation "neutral" => f\ntheorem t : p := by simp (config := neutral)',
+        'macro "x" n:num : tactic => `(tactic| simp (maxSteps := $n))\ntheorem t : p := by x',
+        'macro "x" n:ident : tactic => `(tactic| simp ($n:ident := $n))\ntheorem t : p := by x',
+        'syntax "x" Lean.Parser.Tactic.optConfig : tactic\ntheorem t : p := by x (maxSteps := f 1)',
+    ],
+)
+def test_a_configuration_of_the_programs_own_is_rejected(program: str) -> None:
+    assert reason(program) is Reason.FORBIDDEN_CONSTRUCT
+
+
+@pytest.mark.parametrize(
+    "tactic",
+    [
+        "simp (config := { contextual := true, maxSteps := 100_000 }) [foo]",
+        "simp +arith (maxSteps := 5) only [a]",
+        "simp (config := Lean.Meta.Simp.neutralConfig)",
+        "simp (config := { neutralConfig with decide := true })",
+        "simp (config := ({} : Lean.Meta.Simp.Config))",
+        "congr! (config := .unfoldSameFun) 2",
+        "rw (occs := .pos [1, 2]) [h]",
+        "simp (disch := positivity) [h (a := b + 1)]",
+        "linear_combination (norm := ring_nf) (exp := 2) h",
+        "aesop (config := { terminal := true }) (simp_config := { arith := true }) (rule_sets := [A, -B])",
+        "aesop (add safe forward foo, norm simp bar)",
+        "linarith (config := { oracle := .fourierMotzkin })",
+        "exact foo (n := f x) (decide := h) (by simp)",
+        "apply foo (h := fun x => x)",
+        "rw [foo (a := b + 1)]",
+        "simp at h; exact f (maxSteps := g x)",
+    ],
+)
+def test_a_literal_configuration_and_named_arguments_pass(tactic: str) -> None:
+    assert reason(f"theorem t : p := by\n  {tactic}") is None
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,7 @@ PLAIN = [
     "open Classical in\ntheorem t : True := by simp [foo] at *",
     "/- a macro in a comment, and syntax -/\ntheorem t : True := trivial -- notation",
     "set_option maxRecDepth 1000 in theorem t : True := by omega",
+    "theorem t : True := by simp (config := { decide := true }) [foo (n := x + 1)]",
 ]
 CHANGING = [
     'notation "x" => 1',
@@ -97,6 +98,17 @@ CHANGING = [
     "theorem t : True := by run_tac f",
     "@[builtin_term_parser] def f := 1",
     "#guard_msgs (drop warning) in f",
+    # Programs that run while Lean elaborates, in the same process.
+    "theorem u : 1 + 0 = 1 := by simp (config := (cast lcProof f : Nat → Lean.Meta.Simp.Config) 0)",
+    "theorem u : 1 + 0 = 1 := by simp (config := f 0)",
+    "theorem u : 1 + 0 = 1 := by simp (maxSteps := f 0)",
+    "theorem u : 1 + 0 = 1 := by aesop (add safe tactic f)",
+    "theorem u : f = 1 := by native_decide",
+    "theorem u : f = 1 := by decide +native",
+    "def f := unsafeCast 1",
+    "def f := «unsafeBaseIO» g",
+    "set_option doc.verso true",
+    "@[to_additive (attr := tactic x)] def f := 1",
 ]
 
 
