@@ -15,8 +15,11 @@ from reward_gateway.batches.records import Records
 from reward_gateway.bodies.stream import BodyBudget
 from reward_gateway.evaluator.desk import EvaluatorDesk
 from reward_gateway.evaluator.toolchain import other_lean
+from reward_gateway.limits.keys import EVERY_KEY
+from reward_gateway.limits.quotas import Quotas
 from reward_gateway.quality.quality import Quality
 from reward_gateway.quality.records import PairRecords
+from reward_gateway.studies.recorder import make_recorder
 from reward_gateway.trajectories.score import Trajectories
 from services.contracts.health import Readiness
 from services.contracts.problems import Missing
@@ -62,7 +65,15 @@ class Gateway:
             labels_kept=self.settings.labels_kept,
         )
         self.quality = Quality(self.settings, self.desk, pairs, records)
-        self.batches = Batches(self.settings, Judges(self.desk, self.evaluator, self.quality), records)
+        unknown = sorted(set(self.settings.key_limits) - self.keys.names - {EVERY_KEY})
+        if unknown:
+            raise SettingsError(f"gateway.key_limits: no API key has the name {unknown[0]!r}")
+        self.quotas = Quotas(
+            self._redis, prefix=queue.prefix, limits=self.settings.key_limits, several=len(self.keys.names) > 1
+        )
+        judges = Judges(self.desk, self.evaluator, self.quality)
+        self._recorder = make_recorder(settings.recorder, home)
+        self.batches = Batches(self.settings, judges, records, self.quotas, self._recorder)
         self.trajectories = Trajectories(settings, self._redis, self.batches)
         self._keeper = Keeper(self.batches, self.desk, records)
         self._tasks: list[asyncio.Task[None]] = []
@@ -71,7 +82,7 @@ class Gateway:
         await asyncio.gather(self.desk.look(), self.evaluator.look())
         with contextlib.suppress(QueueUnavailable):
             await self._keeper.beat()  # before the first batch, which others could take for a dead gateway's
-        loops = [self.desk.deliver, self.desk.watch]
+        loops = [self.desk.deliver, self.desk.watch, self.quotas.renew]
         if self.evaluator.configured:
             loops += [self.evaluator.watch, self.quality.watch, self.quality.lane.run]
         loops.append(self._keeper.keep)
@@ -90,6 +101,8 @@ class Gateway:
         await self._end(self._tasks)
         await self.evaluator.close()
         await self.trajectories.close()
+        if self._recorder is not None:
+            await self._recorder.close()
         await self._redis.aclose()
 
     @staticmethod

@@ -23,6 +23,7 @@ BODY_PROBLEMS = (
     ProblemCode.UNSUPPORTED_ENCODING,
     ProblemCode.INVALID_REQUEST,
     ProblemCode.TOO_MUCH_IN_FLIGHT,
+    ProblemCode.QUOTA_EXCEEDED,
 )
 
 

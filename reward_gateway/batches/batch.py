@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from reward_gateway.batches.admission import retry_after_s
 from reward_gateway.batches.answer import Answer, make_answer
 from reward_gateway.batches.desk import LeanDesk, LeanMissing
 from reward_gateway.batches.judges import Judges
@@ -17,6 +16,7 @@ from reward_gateway.batches.prepare import Preparation, Prepared, prepare
 from reward_gateway.batches.state import BatchState, Cut
 from reward_gateway.errors import ProblemError
 from reward_gateway.evaluator.desk import EvaluatorDesk
+from reward_gateway.limits.admission import retry_after_s
 from reward_gateway.pace import Pace
 from reward_gateway.scheduling.check_time import CheckTimePredictor
 from reward_gateway.scheduling.policies import SchedulingPolicy
@@ -256,7 +256,9 @@ def problem_of(
         return ProblemError(
             ProblemCode.QUEUE_FULL,
             f"{error.depth} jobs wait, the limit is {error.limit}",
-            retry_after_s=retry_after_s(max(1, error.depth // 10), desk.rate, None if desk.rate else _RETRY_AFTER_S),
+            retry_after_s=retry_after_s(
+                max(1, error.excess), desk.drain_rate, None if desk.drain_rate else _RETRY_AFTER_S
+            ),
         )
     if isinstance(error, LeanMissing):
         return ProblemError(

@@ -8,7 +8,6 @@ import secrets
 import time
 from collections.abc import Iterator, Sequence
 
-from reward_gateway.batches.admission import Admission
 from reward_gateway.batches.answer import Answer
 from reward_gateway.batches.batch import Batch, problem_of, score
 from reward_gateway.batches.judges import Judges
@@ -17,6 +16,9 @@ from reward_gateway.batches.prepare import Preparation
 from reward_gateway.batches.records import Record, Records
 from reward_gateway.bodies.score import ScoreBody, parse_score_body
 from reward_gateway.errors import ProblemError
+from reward_gateway.limits.admission import Admission
+from reward_gateway.limits.quotas import Quotas
+from reward_gateway.studies.recorder import Recorder
 from services.contracts.jobs import JobState
 from services.contracts.problems import ProblemCode
 from services.contracts.proofs import Mode
@@ -33,12 +35,23 @@ _SHUTDOWN_RETRY_S = 2
 class Batches:
     """The book of batches of one gateway process. Its methods raise `ProblemError` when the queue does not answer."""
 
-    def __init__(self, settings: GatewaySettings, judges: Judges, records: Records) -> None:
+    def __init__(
+        self,
+        settings: GatewaySettings,
+        judges: Judges,
+        records: Records,
+        quotas: Quotas,
+        recorder: Recorder | None = None,
+    ) -> None:
         self._settings = settings
+        self._recorder = recorder
+        self._quotas = quotas
         self._judges = judges
         self._desk = judges.lean
         self._records = records
-        self._admission = Admission(max_batches=settings.max_batches, max_candidates=settings.max_in_flight)
+        self._admission = Admission(
+            max_batches=settings.max_batches, max_candidates=settings.max_in_flight, shared=quotas.several
+        )
         self._opening = asyncio.Lock()
         self._side_tasks: set[asyncio.Task[None]] = set()
         self.running: set[Batch] = set()
@@ -56,7 +69,7 @@ class Batches:
         """
         if self.draining:
             raise shutting_down()
-        plan = make_plan(body.options, self._settings)
+        plan = make_plan(body.options, self._settings, owner)
         batch_id = body.options.batch_id or f"b-{secrets.token_hex(8)}"
         named = durable or body.options.batch_id is not None
         batch = Batch(
@@ -82,7 +95,7 @@ class Batches:
         return found
 
     def start_unnamed(
-        self, body: ScoreBody, *, received_at: float, given: Sequence[Preparation] | None = None
+        self, owner: str, body: ScoreBody, *, received_at: float, given: Sequence[Preparation] | None = None
     ) -> Batch:
         """A batch that nobody can ask for again, for routes that make batches themselves; see `Batch.given`.
 
@@ -90,7 +103,7 @@ class Batches:
         """
         if self.draining:
             raise shutting_down()
-        plan = make_plan(body.options, self._settings)
+        plan = make_plan(body.options, self._settings, owner)
         batch = Batch(
             id=f"b-{secrets.token_hex(8)}",
             subscriber=secrets.token_hex(12),
@@ -157,11 +170,12 @@ class Batches:
         self._launch(batch)
 
     def _launch(self, batch: Batch) -> None:
+        owner, size = batch.plan.owner, len(batch.candidates)
         if batch.adopted:
-            self._admission.count(len(batch.candidates))
+            self._admission.count(owner, size)
         else:
             ends = min((other.left_s for other in self.running), default=None)
-            self._admission.admit(len(batch.candidates), rate=self._desk.rate, next_end_s=ends)
+            self._admission.admit(owner, size, share=batch.plan.share, next_end_s=ends)
         self.running.add(batch)
         if batch.key is not None:
             self.named[batch.key] = batch
@@ -172,11 +186,13 @@ class Batches:
     async def _run(self, batch: Batch) -> None:
         outcome = "failed"
         try:
+            await self._quotas.take(batch.plan.owner, batch.subscriber, len(batch.candidates), adopted=batch.adopted)
             await self._note(batch)
             answer = await score(batch, self._judges, self._keep_task)
             batch.answer.set_result(answer)
             outcome = "answered"
             _measure(batch, answer)
+            self._record(batch, answer)
             await self._store(batch, answer)
         except asyncio.CancelledError:
             if not batch.answer.done():
@@ -196,7 +212,8 @@ class Batches:
                     ProblemError(ProblemCode.INTERNAL_ERROR, f"batch {batch.id} failed; the log says why")
                 )
         finally:
-            self._admission.leave(len(batch.candidates))
+            self._admission.leave(batch.plan.owner, len(batch.candidates))
+            await self._quotas.give_back(batch.subscriber)
             metrics.BATCHES.labels(batch.plan.mode.value, outcome).inc()
             if outcome != "handed_over":
                 await self._clean_up(batch)
@@ -214,6 +231,11 @@ class Batches:
             alone = plan.mode is Mode.EVALUATOR or (plan.mode is Mode.HYBRID and plan.evaluator_only)
             if batch.key is not None or not alone:
                 raise
+
+    def _record(self, batch: Batch, answer: Answer) -> None:
+        if self._recorder is not None:
+            received_at = time.time() - batch.elapsed_s
+            self._recorder.take(batch.id, batch.state, answer.cut, self._desk.fleet.ready, received_at)
 
     async def _store(self, batch: Batch, answer: Answer) -> None:
         """Keep the answer for those who ask again; the batch stays known here until that is done."""
@@ -306,7 +328,7 @@ class Batches:
             return None
         try:
             body = await parse_score_body(request, self._settings.max_candidates)
-            plan = make_plan(body.options, self._settings)
+            plan = make_plan(body.options, self._settings, self._records.owner(record.key))
         except ProblemError as error:  # this server's settings do not allow any more what another one's did
             await self._records.finish(record.key, JobState.FAILED, problem=error.document(record.id), anywhere=True)
             await self._desk.withdraw(record.subscriber)

@@ -51,6 +51,12 @@ class Asker(Protocol):
     @property
     def ttl_s(self) -> float: ...
 
+    @property
+    def flow(self) -> str | None: ...
+
+    @property
+    def share(self) -> float: ...
+
     def receive(self, key: str, outcome: LeanOutcome, at_s: float) -> bool: ...
 
     def checked(self, key: str, outcome: LeanOutcome) -> None: ...
@@ -61,8 +67,8 @@ class Asker(Protocol):
 class LeanDesk:
     """One for each gateway process. `watch` and `deliver` run as tasks for the life of the process.
 
-    `fleet` and `stats` are at most about a second old; `reachable` says whether the queue answered then. `rate` is how
-    many answers a second reach this gateway, smoothed.
+    `stats` is at most about a second old, `fleet` too but where there are thousands of workers; `reachable` says
+    whether the queue answered then. `drain_rate` is how many checks all workers complete a second, smoothed.
     """
 
     def __init__(self, queue: JobQueue, cache: VerdictCache | None, home: str) -> None:
@@ -71,12 +77,11 @@ class LeanDesk:
         self._home = home
         self._askers: dict[str, Asker] = {}
         self._passing_on = asyncio.Lock()
-        self._answers_since = 0
         self._ready_at = -math.inf
         self.fleet = Fleet()
         self.stats: QueueStats | None = None
         self.reachable = False
-        self.rate = 0.0
+        self.drain_rate = 0.0
 
     @property
     def lean_present(self) -> bool:
@@ -172,15 +177,17 @@ class LeanDesk:
     async def watch(self) -> None:
         """Look every second, reap leases, and ask again when the server has lost its memory."""
         epoch = self.stats.epoch if self.stats else None
-        looked = time.monotonic()
+        done, counted_at = self.stats.done if self.stats else 0, time.monotonic()
         while True:
             await asyncio.sleep(_WATCH_S)
             await self.look()
-            now = time.monotonic()
-            self.rate += _SMOOTHING * (self._answers_since / (now - looked) - self.rate)
-            self._answers_since, looked = 0, now
             if self.stats is None:
                 continue
+            now = time.monotonic()
+            if self.stats.depth or self.stats.running:  # an idle queue says nothing of how fast it drains
+                rate = max(0, self.stats.done - done) / (now - counted_at)
+                self.drain_rate += _SMOOTHING * (rate - self.drain_rate) if self.drain_rate else rate
+            done, counted_at = self.stats.done, now
             try:
                 await self._queue.reap()
                 if epoch not in (None, self.stats.epoch):
@@ -207,7 +214,6 @@ class LeanDesk:
         outcome = _outcome(delivery)
         if asker.receive(delivery.key, outcome, at - asker.received_at):
             asker.checked(delivery.key, outcome)
-        self._answers_since += 1
         if (
             outcome.status is LeanStatus.OK
             and outcome.verdict is not Verdict.UNKNOWN
@@ -248,7 +254,9 @@ class LeanDesk:
 
     async def submit(self, subscriber: str, asker: Asker, submissions: Sequence[Submission]) -> None:
         """Queue jobs for a subscriber that was opened. Raises `QueueFull`, `QueueUnavailable`."""
-        report = await self._queue.submit(subscriber, submissions, home=self._home, ttl_s=asker.ttl_s)
+        report = await self._queue.submit(
+            subscriber, submissions, home=self._home, flow=asker.flow, ttl_s=asker.ttl_s, share=asker.share
+        )
         if report.finished:  # this subscriber was answered before: by a gateway that is gone, or before an outage
             await self._collect(subscriber, asker)
 

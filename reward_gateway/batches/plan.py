@@ -5,23 +5,30 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from reward_gateway.errors import ProblemError
+from reward_gateway.limits.admission import share_of
+from reward_gateway.limits.keys import allowed_priority, limits_of
 from reward_gateway.scheduling.policies import SchedulingPolicy
 from services.contracts.outcomes import Profile
 from services.contracts.problems import ProblemCode
 from services.contracts.proofs import Allowance, CutoffPolicy, Inclusion, Mode, RewardMap, ScoreOptions
+from services.runtime.auth import ANONYMOUS
 from services.runtime.settings import GatewaySettings
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How one batch is to be scored. Times in seconds."""
+    """How one batch is to be scored. Times in seconds. `owner`: the name of the caller's key; `share`: the part
+    of the server's bounds that it may fill.
+    """
 
     mode: Mode
     policy: CutoffPolicy
     deadline_s: float
     lean_timeout_s: float
     heartbeats: int
+    owner: str
     priority: int
+    share: float
     profile: Profile
     header: str
     prepend_header: bool
@@ -33,7 +40,7 @@ class Plan:
     scheduling: SchedulingPolicy
 
 
-def make_plan(options: ScoreOptions, settings: GatewaySettings) -> Plan:
+def make_plan(options: ScoreOptions, settings: GatewaySettings, owner: str = ANONYMOUS) -> Plan:
     """Raises `ProblemError` (422) when the batch asks for an evaluator and none is configured."""
     predicts = bool(settings.evaluator_urls.strip())
     mode = options.mode or (Mode.HYBRID if predicts else Mode.LEAN)
@@ -42,13 +49,16 @@ def make_plan(options: ScoreOptions, settings: GatewaySettings) -> Plan:
             ProblemCode.EVALUATOR_NOT_CONFIGURED, f"mode `{mode.value}` needs an evaluator; use `lean` or leave it out"
         )
     policy = options.cutoff.policy or settings.cutoff_policy
+    priority = allowed_priority(options.priority, limits_of(settings.key_limits, owner))
     return Plan(
         mode=mode,
         policy=policy,
         deadline_s=settings.deadline_s if options.cutoff.deadline_s is None else options.cutoff.deadline_s,
         lean_timeout_s=settings.lean_timeout_s if options.lean_timeout_s is None else options.lean_timeout_s,
         heartbeats=settings.heartbeats,
-        priority=options.priority,
+        owner=owner,
+        priority=priority,
+        share=share_of(priority, settings.shed_from),
         profile=options.profile or settings.profile,
         header=settings.header,
         prepend_header=options.prepend_header,

@@ -66,9 +66,16 @@ class Records:
     def key(self, owner: str, batch_id: str) -> str:
         return f"{self._prefix}:batch:{owner}:{batch_id}"
 
+    def owner(self, key: str) -> str:
+        """The name of the caller's key in a record's key; it has no colon."""
+        return self._parts(key)[0]
+
     def _batch_id(self, key: str) -> str:
-        """The caller's id in a record's key (an owner's name has no colon)."""
-        return key.removeprefix(f"{self._prefix}:batch:").partition(":")[2]
+        return self._parts(key)[1]
+
+    def _parts(self, key: str) -> tuple[str, str]:
+        owner, _, batch_id = key.removeprefix(f"{self._prefix}:batch:").partition(":")
+        return owner, batch_id
 
     async def open(
         self, key: str, *, digest: str, subscriber: str, request: str | None, candidates: int, lifetime_s: float

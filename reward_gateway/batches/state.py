@@ -207,6 +207,15 @@ class BatchState:
         """Nobody waits for the answers any longer than this."""
         return self.plan.deadline_s + _EXTRA_TTL_S
 
+    @property
+    def flow(self) -> str:
+        """Callers share the workers, however many batches each has."""
+        return self.plan.owner
+
+    @property
+    def share(self) -> float:
+        return self.plan.share
+
     def submissions(self, asked: Sequence[Prepared]) -> list[Submission]:
         """Checks as jobs, in the order in which they should run."""
         checks = {check.key: check for check in asked}

@@ -198,7 +198,7 @@ class Joiner:
         )
 
         def start() -> Batch:
-            return self._batches.start_unnamed(body, received_at=received_at)
+            return self._batches.start_unnamed(entries[0].sample.owner, body, received_at=received_at)
 
         batch = await answered(start, self._batches.leave, until=limit + _GRACE_S, admission_until=limit)
         return ScoreResponse.model_validate_json(batch.answer.result().body).results

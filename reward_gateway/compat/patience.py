@@ -19,6 +19,7 @@ PASSING = frozenset(
     {
         ProblemCode.TOO_MUCH_IN_FLIGHT,
         ProblemCode.QUEUE_FULL,
+        ProblemCode.QUOTA_EXCEEDED,
         ProblemCode.QUEUE_UNAVAILABLE,
         ProblemCode.LEAN_UNAVAILABLE,
         ProblemCode.EVALUATOR_UNAVAILABLE,

@@ -41,7 +41,7 @@ NOT_REACHED = LeanOutcome(status=LeanStatus.CANCELLED, reason=Reason.NOT_DECIDED
 
 
 async def run_snippets(
-    batches: Batches, programs: Sequence[str], options: RunOptions, received_at: float
+    owner: str, batches: Batches, programs: Sequence[str], options: RunOptions, received_at: float
 ) -> list[LeanOutcome | Rejection]:
     """What became of each program, in order; a `Rejection` for text that no Lean file can hold.
 
@@ -59,7 +59,7 @@ async def run_snippets(
     )
 
     def start() -> Batch:
-        return batches.start_unnamed(body, received_at=received_at, given=given)
+        return batches.start_unnamed(owner, body, received_at=received_at, given=given)
 
     limit = received_at + options.limit_s
     batch = await answered(

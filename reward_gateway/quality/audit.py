@@ -58,6 +58,9 @@ class Audit:
     asked: set[str] = field(default_factory=set)
     answered: asyncio.Event = field(default_factory=asyncio.Event)
 
+    flow = None  # audits take turns among themselves, below every caller
+    share = 0.5
+
     @property
     def ttl_s(self) -> float:
         return self.timeout_s + _PATIENCE_S

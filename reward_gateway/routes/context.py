@@ -32,6 +32,7 @@ def owner_of(request: Request) -> str:
 async def body_of(request: Request) -> Body:
     """The body within the server's limits. The caller gives `size` back to the budget. Raises `ProblemError`."""
     gateway = gateway_of(request)
+    await gateway.quotas.request(owner_of(request))
     limits = gateway.settings
     return await read_body(request, gateway.budget, limit=limits.max_body_bytes, timeout_s=limits.body_timeout_s)
 

@@ -43,7 +43,7 @@ async def start_batch(request: Request, *, durable: bool) -> Batch | Record:
     received_at = time.monotonic()
     size, held_by_batch = body.size, False
     try:
-        parsed = await parse_score_body(body.text, gateway.settings.max_candidates)
+        parsed = await parse_score_body(body.text, gateway.quotas.max_batch(owner, gateway.settings.max_candidates))
         while True:
             found = await gateway.batches.start(
                 owner, parsed, body.text, body.digest, received_at=received_at, durable=durable

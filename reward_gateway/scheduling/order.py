@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from reward_gateway.scheduling.check_time import CheckTimePredictor, Vector, features
-from reward_gateway.scheduling.policies import FIRST_STEPS, STEPS, SchedulingPolicy, Settled, Waiting, order, steps
+from reward_gateway.scheduling.policies import FIRST_STEPS, SchedulingPolicy, Settled, Waiting, order, steps
 from services.contracts.evaluator import Prediction
 from services.contracts.lean import LeanOutcome
 from services.contracts.outcomes import LeanStatus, Verdict
+from services.queue.jobs import STEPS
 
 
 class BatchOrder:

@@ -1,8 +1,8 @@
 """Policies that decide which candidates Lean checks first. Pure: facts about a batch in, an order out.
 
-`steps` turns an order into queue priorities inside the band of the caller's own priority, so that no policy lifts a
-batch above another caller's. The queue bounds priorities, so a band has few steps; inside a step jobs run in the order
-in which they were queued.
+`steps` turns an order into queue priorities inside the band of the caller's own priority, which is one of the queue's
+bands: no policy lifts a batch above another caller's. The queue bounds priorities, so a band has few steps; inside a
+step jobs run in the order in which they were queued.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-STEPS = 9
-"""Queue priorities within one step of the caller's priority (-100 to 100): all fit into the queue's -1000 to 1000."""
+from services.queue.jobs import STEPS
 
 FIRST_STEPS = 3
 """Of these, the lowest are for what is known when a batch comes in; the others for what predictions add."""

@@ -55,9 +55,15 @@ def write(group: Group) -> dict[int, emit.Certificate]:
 
 
 async def check(
-    group: Group, made: dict[int, emit.Certificate], batches: Batches, left_s: float, now: float, priority: int = 0
+    group: Group,
+    owner: str,
+    made: dict[int, emit.Certificate],
+    batches: Batches,
+    left_s: float,
+    now: float,
+    priority: int = 0,
 ) -> None:
-    """Have Lean check certificates within `left_s` seconds from `now` (monotonic), and tell each rollout.
+    """Have Lean check certificates for `owner` within `left_s` seconds from `now` (monotonic), and tell each rollout.
 
     Several stand in one program; when Lean refuses that, each is checked alone. A Lean that cannot be asked leaves them
     `unavailable`, never refused.
@@ -67,7 +73,7 @@ async def check(
     for alone in (False, True):
         if not parts:
             break
-        verdicts = await _verdicts([[made[i] for i in part] for part in parts], batches, left_s, now, priority)
+        verdicts = await _verdicts(owner, [[made[i] for i in part] for part in parts], batches, left_s, now, priority)
         refused: list[list[int]] = []
         for part, (status, detail) in zip(parts, verdicts, strict=True):
             if status is CertificateStatus.REFUSED and len(part) > 1 and not alone:
@@ -84,7 +90,12 @@ async def check(
 
 
 async def _verdicts(
-    programs: Sequence[Sequence[emit.Certificate]], batches: Batches, left_s: float, now: float, priority: int
+    owner: str,
+    programs: Sequence[Sequence[emit.Certificate]],
+    batches: Batches,
+    left_s: float,
+    now: float,
+    priority: int,
 ) -> list[tuple[CertificateStatus, str | None]]:
     candidates, given = [], []
     for index, certificates in enumerate(programs):
@@ -95,7 +106,7 @@ async def _verdicts(
     cutoff = Cutoff(policy=CutoffPolicy.ALL, deadline_s=max(0.05, left_s))
     options = ScoreOptions(mode=Mode.LEAN, cutoff=cutoff, priority=priority)
     try:
-        batch = batches.start_unnamed(ScoreBody(options, candidates), received_at=now, given=given)
+        batch = batches.start_unnamed(owner, ScoreBody(options, candidates), received_at=now, given=given)
         try:
             answer = await batch.answer
         finally:

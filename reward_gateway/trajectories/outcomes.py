@@ -12,7 +12,7 @@ from services.contracts.trajectories import RolloutFlag
 _ALPHA = {Verdict.VALID: 1, Verdict.INVALID: -1, Verdict.UNKNOWN: None}
 
 
-async def prove(group: Group, batches: Batches, *, deadline_s: float, received_at: float) -> None:
+async def prove(group: Group, owner: str, batches: Batches, *, deadline_s: float, received_at: float) -> None:
     """Fill in `alpha` and `proof` of every rollout that brought a proof; a verdict of unknown leaves alpha unknown.
 
     `deadline_s` counts from `received_at`, on the monotonic clock. Raises `ProblemError`: Lean cannot be asked.
@@ -23,7 +23,7 @@ async def prove(group: Group, batches: Batches, *, deadline_s: float, received_a
     candidates = [proof.model_copy(update={"id": f"proof-{index}"}) for index, (_, proof) in enumerate(waiting)]
     # The outcome is what everything else is measured by: Lean alone says it, never a prediction.
     options = ScoreOptions(mode=Mode.LEAN, cutoff=Cutoff(policy=CutoffPolicy.ALL, deadline_s=deadline_s))
-    batch = batches.start_unnamed(ScoreBody(options, candidates), received_at=received_at)
+    batch = batches.start_unnamed(owner, ScoreBody(options, candidates), received_at=received_at)
     try:
         answer = await batch.answer
     finally:

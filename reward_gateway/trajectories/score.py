@@ -9,6 +9,7 @@ import time
 from redis.asyncio import Redis
 
 from reward_gateway.batches.book import Batches
+from reward_gateway.limits.keys import OWN_WORK
 from reward_gateway.trajectories import certify
 from reward_gateway.trajectories.annotate import annotate
 from reward_gateway.trajectories.endpoint import ModelEndpoint
@@ -68,7 +69,7 @@ class Trajectories:
         if certified:
             made = await asyncio.to_thread(certify.write, group)
             now = time.monotonic()
-            await certify.check(group, made, self._batches, ends_s - (now - received_at), now)
+            await certify.check(group, owner, made, self._batches, ends_s - (now - received_at), now)
         answer = await asyncio.to_thread(_answer, group, received_at)
         if not certified and random.random() < self._audit_share:
             audit = asyncio.create_task(self._audit(group))
@@ -80,11 +81,11 @@ class Trajectories:
         """Have Lean certify what was answered, when it has nothing better to do; metric and log tell what it says."""
         await asyncio.to_thread(_penalise, group)
         made = await asyncio.to_thread(certify.write, group)
-        await certify.check(group, made, self._batches, self._audit_s, time.monotonic(), _AUDIT_PRIORITY)
+        await certify.check(group, OWN_WORK, made, self._batches, self._audit_s, time.monotonic(), _AUDIT_PRIORITY)
 
     async def _ask_others(self, group: Group, owner: str, ends_s: float, received_at: float) -> None:
         """Outcomes and annotation at the same time; when one fails, the other does not go on for nobody."""
-        parts = [prove(group, self._batches, deadline_s=ends_s, received_at=received_at)]
+        parts = [prove(group, owner, self._batches, deadline_s=ends_s, received_at=received_at)]
         if self._endpoint is not None:
             left_s = ends_s - (time.monotonic() - received_at)
             parts.append(annotate(group, owner, self._segmenter, self._judge, left_s))

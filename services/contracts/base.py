@@ -16,6 +16,8 @@ MAX_HEADER_CHARACTERS = 65_536
 """Longest header and longest statement."""
 MAX_TIMEOUT_S = 3_600.0
 MAX_DEADLINE_S = 86_400.0
+MAX_PRIORITY = 100
+"""Of a batch; the lowest is as far below 0."""
 
 
 class Wire(BaseModel):

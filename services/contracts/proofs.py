@@ -10,6 +10,7 @@ from pydantic import ConfigDict, Field, model_validator
 from services.contracts.base import (
     MAX_CANDIDATES,
     MAX_DEADLINE_S,
+    MAX_PRIORITY,
     MAX_TIMEOUT_S,
     BatchId,
     Boolean,
@@ -127,7 +128,9 @@ class ScoreOptions(Wire):
     lean_timeout_s: Annotated[Number, Field(gt=0, le=MAX_TIMEOUT_S)] | None = Field(
         default=None, description="Wall-clock limit of one Lean check, seconds. Default: a setting of the server."
     )
-    priority: Annotated[Integer, Field(ge=-100, le=100)] = Field(default=0, description="Higher is checked earlier.")
+    priority: Annotated[Integer, Field(ge=-MAX_PRIORITY, le=MAX_PRIORITY)] = Field(
+        default=0, description="Higher is checked earlier, and refused later."
+    )
     profile: Profile | None = Field(default=None, description="The precheck policy. Default: a setting, `strict`.")
     prepend_header: Boolean = Field(
         default=False, description="Add the header to code that has no imports instead of rejecting it."

@@ -5,8 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-# Priorities share a sorted set's score (a double) with the turn of their flow, see scripts/_shared.lua.
+# Priorities share a sorted set's score (a double) with the turn of their line, see scripts/_shared.lua.
 PRIORITY_LIMIT = 1_000
+
+STEPS = 9
+"""Priorities in a band: 0 to 8 are one, 9 to 17 the next. A higher band goes first whoever it belongs to; within a band
+flows take turns, and a priority only orders what one flow wants."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +18,8 @@ class Submission:
     """A job that a subscriber wants.
 
     ``key`` identifies the work (a content hash): jobs of equal key share one run, and the first one's ``payload`` is
-    the one that runs. ``priority`` -1000 to 1000, higher runs first. ``timeout_s``: the time limit of the check.
+    the one that runs. ``priority`` -1000 to 1000, higher runs first (see ``STEPS``). ``timeout_s``: the time limit of
+    the check.
     """
 
     key: str

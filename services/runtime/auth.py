@@ -45,6 +45,11 @@ class ApiKeys:
         return cls(tuple(entries.items()))
 
     @property
+    def names(self) -> frozenset[str]:
+        """Of everybody who may call."""
+        return frozenset(name for name, _ in self.digests) or frozenset((ANONYMOUS,))
+
+    @property
     def required(self) -> bool:
         return bool(self.digests)
 

@@ -69,6 +69,17 @@ class ClientSettings(_Section):
     fallback: float | None = Field(None, description="The reward of `on_failure` `fallback`; it has no default.")
 
 
+class KeyLimits(_Section):
+    """What one API key may use; nothing that is left out is limited."""
+
+    max_in_flight: int | None = Field(None, gt=0, description="Candidates in flight, on all gateways together.")
+    max_batch: int | None = Field(None, gt=0, description="Candidates in one batch.")
+    candidates_per_minute: int | None = Field(None, gt=0, description="Candidates a minute; a minute's worth at once.")
+    requests_per_minute: int | None = Field(None, gt=0, description="Requests with a body, likewise.")
+    max_priority: int | None = Field(None, ge=-100, le=100, description="A higher priority is lowered to this.")
+    priority_offset: int = Field(0, ge=-200, le=200, description="Added to the priority, within -100 to 100.")
+
+
 class GatewaySettings(_Section):
     """The HTTP server."""
 
@@ -76,6 +87,11 @@ class GatewaySettings(_Section):
     port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 picks a free one.")
     keys: SecretStr = Field(
         SecretStr(""), description="API keys as NAME:SHA256 separated by commas; empty: no key is needed."
+    )
+    key_limits: dict[str, KeyLimits] = Field(
+        default_factory=dict,
+        description="Limits of a key by its name, `*` for every key that is not named: `max_in_flight`, `max_batch`, "
+        "`candidates_per_minute`, `requests_per_minute`, `max_priority`, `priority_offset`.",
     )
     header: str = Field("", description="Header of candidates that bring none; empty suits the embedded Init.")
     profile: Profile = Field(Profile.STRICT, description="Precheck policy of batches that name none.")
@@ -90,6 +106,13 @@ class GatewaySettings(_Section):
     max_batches: int = Field(512, gt=0, description="Batches in flight beyond which one is refused with 429.")
     max_in_flight: int = Field(
         262_144, gt=0, description="Candidates in flight beyond which a batch is refused with 429."
+    )
+    shed_from: float = Field(
+        0.8,
+        gt=0,
+        le=1,
+        description="Part of every bound (waiting jobs, batches and candidates in flight) that batches of the lowest "
+        "priority may fill; the highest may fill all, others in proportion. 1: priority does not matter there.",
     )
     drain_s: float = Field(30.0, ge=0, description="After SIGTERM running batches may go on so long, seconds.")
     evaluator_urls: str = Field(
@@ -129,6 +152,21 @@ class GatewaySettings(_Section):
     labels_kept: int = Field(
         20_000, ge=0, description="Programs with both verdicts kept for `lean-reward label export`; 0: none."
     )
+
+
+class RecorderSettings(_Section):
+    """Batches recorded for `lean-reward replay` and `lean-reward plan` (`docs/studies.md`). Needs the extra `studies`."""
+
+    folder: Path | None = Field(None, description="Folder for the Parquet files of a gateway; empty: no recording.")
+    code: bool = Field(
+        False, description="Also record programs, and ids and groups as they are; otherwise keyed digests stand for them."
+    )
+    buffer: int = Field(
+        262_144,
+        ge=65_536,
+        description="Candidates that wait to be written; batches that find no room are dropped, counted and logged.",
+    )
+    flush_s: float = Field(30.0, gt=0, le=3_600, description="A file is written at least so often, seconds.")
 
 
 class CompatSettings(_Section):
@@ -316,6 +354,7 @@ class Settings(BaseSettings):
     log: LogSettings = LogSettings()
     client: ClientSettings = ClientSettings()
     gateway: GatewaySettings = GatewaySettings()
+    recorder: RecorderSettings = RecorderSettings()
     compat: CompatSettings = CompatSettings()
     worker: WorkerSettings = WorkerSettings()
     lean: LeanSettings = LeanSettings()

@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator
 import httpx
 import pytest
 
-from reward_gateway.batches.admission import retry_after_s
+from reward_gateway.limits.admission import retry_after_s
 from services.contracts.health import Readiness
 from services.contracts.lean import WorkerInfo
 from services.queue import QueueStats

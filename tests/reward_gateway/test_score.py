@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from reward_gateway.scheduling.policies import STEPS
+from services.queue.jobs import STEPS
 from services.contracts.lean import CheckTask, LeanOutcome, Message, Position, Severity
 from services.contracts.outcomes import LeanStatus, Reason, Verdict
 from services.contracts.proofs import ScoreResponse

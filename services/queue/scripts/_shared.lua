@@ -14,28 +14,30 @@
 -- cancels:$worker        A stream of t (token): leases that nobody wants any more.
 -- waiting                A sorted set of all waiting keys by seq.
 -- line:$line             A sorted set of the waiting keys of one line by seq. A line is what one subscriber wants at one
---                        priority: "$level:$subscriber".
+--                        priority: "$level:$priority:$subscriber".
 -- lines:$level           A sorted set of the lines of one level in the order in which they are served. A level is what
---                        one flow wants at one priority: "$priority:$length:$flow", the flow's length in bytes first, so
---                        that a line tells its level whatever its names hold.
+--                        one flow wants in one band of priorities: "$band:$length:$flow", the flow's length in bytes
+--                        first, so that a line tells its level whatever its names hold.
 -- levels                 A sorted set of the levels with waiting keys, in the order in which they are served.
--- clock                  A hash. seq: the last one given out; $priority: the round that this priority is in; $level: the
---                        round that this level is in, while it has waiting keys; done: checks completed so far.
+-- clock                  A hash. seq: the last one given out; $band: the round that this band is in; done: checks completed.
 -- leases                 A sorted set of the running keys by the end of their lease (ms).
 -- wake                   A list of tokens, at most one for each waiting key; a worker without work pops one, then claims.
 -- reserved               A hash of submission -> "count end_ms": depth set aside for submissions that take several calls.
 -- workers, worker:$name  A sorted set of announced workers by the end of their announcement (ms), and what each said.
 --
--- Order: a level's score is -priority * ROUNDS + round. Serving a level moves it to the next round; a level that enters
--- joins the round after the one being served. This is start-time fair queueing (Goyal, Vin and Cheng, 1996) where every
--- job costs 1, and the finish tag of a flow that comes back is that of a flow that was just served. Tags belong to levels
--- and not to jobs, so a flow that cancels its jobs owes nothing for them. The lines of a level share its turns in the same
--- way: flows share a priority equally however many batches each has, and the batches of a flow share what it gets.
+-- Order: a level's score is -band * ROUNDS + round. Serving a level moves it to the next round; a level that enters joins
+-- the round after the one being served. This is start-time fair queueing (Goyal, Vin and Cheng, 1996) where every job
+-- costs 1, and the finish tag of a flow that comes back is that of a flow that was just served. Tags belong to levels and
+-- not to jobs, so a flow that cancels its jobs owes nothing for them. Within a level the highest priority goes first, and
+-- lines of one priority take turns in the same way; one that enters joins the round after the next to be served. So flows
+-- share a band equally, however many batches each has and whatever their priorities are within it, and the batches of a
+-- flow share what it gets.
 --
 -- Out of memory, the server refuses commands that may grow, but not after a script's first write. Only submit is meant
 -- to fail then (as a whole); all else makes room in the end, and calls may_grow first.
 
 local ROUNDS = 2 ^ 42 -- a score stays an exact integer in a double: |priority| < 2 ^ 11
+local STEPS = 9 -- priorities in a band, as in jobs.py
 local WAKE_MS = 60000
 
 local root = KEYS[1]
@@ -63,25 +65,38 @@ local function level_of(line)
   return string.sub(line, 1, #head + length)
 end
 
+local function priority_of(line, level)
+  return tonumber(string.match(string.sub(line, #level + 2), '^(%-?%d+):'))
+end
+
+-- The line of a subscriber who is charged to a flow, at a priority.
+local function line_of(priority, flow, subscriber)
+  local band = math.floor(priority / STEPS)
+  return band .. ':' .. #flow .. ':' .. flow .. ':' .. priority .. ':' .. subscriber
+end
+
 -- Marks a line, and its level, as one with waiting keys.
 local entered = {}
 local function open_line(line, level, priority)
   if entered[line] then
     return
   end
-  local rounds = redis.call('HMGET', root .. 'clock', priority, level)
-  redis.call('ZADD', root .. 'levels', 'NX', (rounds[1] or 0) + 1 - priority * ROUNDS, level)
-  redis.call('ZADD', root .. 'lines:' .. level, 'NX', (rounds[2] or 0) + 1, line)
+  local band = math.floor(priority / STEPS)
+  local round = redis.call('HGET', root .. 'clock', band) or 0
+  redis.call('ZADD', root .. 'levels', 'NX', round + 1 - band * ROUNDS, level)
+  local lines, base = root .. 'lines:' .. level, -priority * ROUNDS
+  local next_up = redis.call('ZRANGEBYSCORE', lines, string.format('%.0f', base), string.format('(%.0f', base + ROUNDS),
+    'WITHSCORES', 'LIMIT', 0, 1)
+  redis.call('ZADD', lines, 'NX', string.format('%.0f', (next_up[2] or base) + 1), line)
   entered[line] = true
 end
 
--- Unmarks a line that has no waiting keys, and its level when that was the last one.
+-- Unmarks a line that has no waiting keys, and its level when that was the last one; true then.
 local function close_line(line, level)
   redis.call('ZREM', root .. 'lines:' .. level, line)
   entered[line] = nil
   if redis.call('EXISTS', root .. 'lines:' .. level) == 0 then
     redis.call('ZREM', root .. 'levels', level)
-    redis.call('HDEL', root .. 'clock', level)
     return true
   end
 end
@@ -93,11 +108,6 @@ local function outlive_waiting(line, level, ms)
   outlive(root .. 'waiting', ms)
   outlive(root .. 'levels', ms)
   outlive(root .. 'clock', ms)
-end
-
--- The line of a subscriber who is charged to a flow, at a priority.
-local function line_of(priority, flow, subscriber)
-  return priority .. ':' .. #flow .. ':' .. flow .. ':' .. subscriber
 end
 
 -- Puts a key into a line. life: for how long it matters (ms).

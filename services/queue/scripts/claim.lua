@@ -13,18 +13,17 @@ local taken, dropped, answer = 0, 0, { 0 }
 may_grow()
 
 -- Takes a key from the front of its line and gives the other flows, and the other lines of its flow, their turn.
-local function take(key, line, level, priority, score, turn)
+local function take(key, line, level, score)
   redis.call('ZREM', root .. 'line:' .. line, key)
   redis.call('ZREM', root .. 'waiting', key)
-  local round = string.format('%.0f', score + priority * ROUNDS)
+  local band = tonumber(string.match(level, '^(%-?%d+):'))
+  redis.call('HSET', root .. 'clock', band, string.format('%.0f', score + band * ROUNDS))
   if redis.call('EXISTS', root .. 'line:' .. line) == 1 then
     redis.call('ZINCRBY', root .. 'lines:' .. level, 1, line)
   elseif close_line(line, level) then
-    redis.call('HSET', root .. 'clock', priority, round)
     return
   end
   redis.call('ZINCRBY', root .. 'levels', 1, level)
-  redis.call('HSET', root .. 'clock', priority, round, level, turn)
 end
 
 while taken < limit and dropped < MAX_DROPS do
@@ -33,9 +32,7 @@ while taken < limit and dropped < MAX_DROPS do
     break
   end
   local level, score = head[1], tonumber(head[2])
-  local priority = tonumber(string.match(level, '^(%-?%d+):'))
-  local first = redis.call('ZRANGE', root .. 'lines:' .. level, 0, 0, 'WITHSCORES')
-  local line, turn = first[1], first[2]
+  local line = redis.call('ZRANGE', root .. 'lines:' .. level, 0, 0)[1]
   local key = line and redis.call('ZRANGE', root .. 'line:' .. line, 0, 0)[1]
   local want = key and wanted(key)
   local job = key and redis.call('HMGET', root .. 'job:' .. key, 'payload', 'attempt')
@@ -52,14 +49,14 @@ while taken < limit and dropped < MAX_DROPS do
     if attempt > 1 and taken > 0 then
       break
     end
-    take(key, line, level, priority, score, turn)
+    take(key, line, level, score)
     taken = taken + 1
     local token = prefix .. taken
     redis.call('ZADD', root .. 'leases', string.format('%.0f', now + lease), key)
     outlive(root .. 'leases', life_until(want.till, keep))
     redis.call('HSET', root .. 'job:' .. key, 'line', '', 'token', token, 'worker', worker, 'attempt', attempt,
       'timeout', want.timeout)
-    for _, value in ipairs({ key, job[1], token, attempt, want.timeout, priority }) do
+    for _, value in ipairs({ key, job[1], token, attempt, want.timeout, priority_of(line, level) }) do
       answer[#answer + 1] = value
     end
     if attempt > 1 then

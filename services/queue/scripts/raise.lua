@@ -9,7 +9,7 @@ may_grow()
 for i = 2, #ARGV, 2 do
   local key, priority = ARGV[i], tonumber(ARGV[i + 1])
   local job = redis.call('HMGET', root .. 'job:' .. key, 'line', 'seq')
-  if job[1] and job[1] ~= '' and priority > tonumber(string.match(job[1], '^(%-?%d+):')) then
+  if job[1] and job[1] ~= '' and priority > priority_of(job[1], level_of(job[1])) then
     redis.call('HSET', root .. 'job:' .. key, 'floor', priority)
     replace(key, job[1], priority, job[2], keep)
     raised = raised + 1

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from services.queue import CancelReport, Claim, Completion, Delivery, JobQueue, ReapReport, Submission, connect
+from services.queue.jobs import STEPS
 from services.queue.server import EmbeddedServer
 
 T = TypeVar("T")
@@ -29,7 +30,7 @@ LIMITS_S = (1.0, 5.0, 30.0)
 
 subscribers = st.sampled_from(SUBSCRIBERS)
 key_lists = st.lists(st.sampled_from(KEYS), min_size=1, max_size=4, unique=True)
-priorities = st.integers(-1, 2)
+priorities = st.integers(-1, 2) | st.sampled_from([-STEPS - 1, STEPS, STEPS + 1])
 limits = st.sampled_from(LIMITS_S)
 flows = st.sampled_from(["f1", "f2", None])
 numbers = itertools.count()
@@ -60,7 +61,7 @@ class Job:
 
     @property
     def level(self) -> tuple[int, str]:
-        return self.line[:2]
+        return self.line[0] // STEPS, self.line[1]
 
     @property
     def timeout_s(self) -> float:
@@ -113,12 +114,12 @@ class Queue(RuleBasedStateMachine):
         report = self.run(self.queue.submit(name, submissions, home=HOMES[name], flow=flow))
         assert (report.queued, report.joined, list(report.finished)) == (queued, joined, finished)
 
-    @rule(keys=key_lists, priority=st.integers(1, 4))
+    @rule(keys=key_lists, priority=st.integers(1, 4) | st.just(STEPS + 2))
     def raise_priority(self, keys: list[str], priority: int) -> None:
         raised = 0
         for key in keys:
             job = self.jobs.get(key)
-            if job is not None and job.lease is None and job.level[0] < priority:
+            if job is not None and job.lease is None and job.line[0] < priority:
                 job.floor = priority
                 raised += 1
         assert self.run(self.queue.raise_priority(dict.fromkeys(keys, priority))) == raised
@@ -291,10 +292,13 @@ class Queue(RuleBasedStateMachine):
             assert level[0] == max(other.level[0] for _, other in self.waiting())
             assert job.seq == min(other.seq for _, other in self.waiting() if other.line == job.line)
             self.check_turn(level, {other.level for _, other in self.waiting() if other.level[0] == level[0]})
-            self.check_turn(job.line, {other.line for _, other in self.waiting() if other.level == level})
+            lines = {other.line for _, other in self.waiting() if other.level == level}
+            assert job.line[0] == max(line[0] for line in lines)
+            self.check_turn(job.line, {line for line in lines if line[0] == job.line[0]})
+            priority = job.line[0]
             job.attempt += 1
             assert (claim.priority, claim.timeout_s, claim.attempt, claim.payload) == (
-                level[0],
+                priority,
                 job.timeout_s,
                 job.attempt,
                 job.payload,
