@@ -1,0 +1,199 @@
+"""`lean-reward evaluate`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from services.contracts.evaluator import EvaluationMethod
+
+if TYPE_CHECKING:
+    from gpu_evaluator.training.evaluation.asking import Answers, Ask
+    from gpu_evaluator.training.evaluation.programs import Judged, Labels, PredictionLine
+    from services.contracts.evaluation import EvaluationReport, Throughput
+    from services.runtime.settings import Settings
+
+_WIDTH_WITHOUT_TERMINAL = 160
+
+
+def evaluate(
+    labels: list[Path] = typer.Argument(help="Labelled programs: JSON lines of `label` or `label export`, or Parquet."),
+    predictions: list[Path] = typer.Option([], "--predictions", "-p", help="Answers of /v1/evaluate, found by id."),
+    url: str = typer.Option(None, "--url", help="Ask this evaluator or gateway."),
+    engine: str = typer.Option(None, "--engine", help="Ask this engine, with its settings."),
+    method: EvaluationMethod = typer.Option(
+        None, "--method", help="gate, cascade or self_consistency; default: the evaluator's."
+    ),
+    validation: list[Path] = typer.Option([], "--validation", help="Labelled programs that select thresholds."),
+    prevalence: list[float] = typer.Option([], "--prevalence", min=0, max=1, help="Give the precision at this one."),
+    save: Path = typer.Option(None, "--save", help="Write the answers of an evaluator that was asked here."),
+    plot: Path = typer.Option(None, "--plot", help="Draw ROC and budget curves into this PNG or SVG."),
+    name: str = typer.Option(None, "--name", help="The evaluator's name in tables."),
+    resamples: int = typer.Option(5_000, "--resamples", min=1, help="Resamples of the bootstrap."),
+    seed: int = typer.Option(42, "--seed", min=0, help="Its seed."),
+    as_json: bool = typer.Option(False, "--json", help="Print one JSON object, which `report` reads."),
+) -> None:
+    """Measure how well an evaluator predicts Lean, on programs that Lean has labelled.
+
+    The predictions come from --predictions, else from --url or --engine, else from the labels themselves (an export has
+    them), else from the engine of the settings. Exit status: 0 measured, 1 measured without programs on which the
+    evaluator failed, 2 it cannot be measured.
+    """
+    from gpu_evaluator.training.evaluation.asking import AskError
+    from gpu_evaluator.training.evaluation.programs import read_labels
+    from gpu_evaluator.training.evaluation.study import Options, measure
+    from gpu_evaluator.training.records import RecordError
+    from services.contracts.outcomes import Reason
+    from services.runtime.settings import SettingsError, load_settings
+
+    try:
+        _check_plot(plot)
+        given: dict[str, Any] = {"evaluator": {"engine": engine}} if engine else {}
+        source = _Source(load_settings(**given), predictions, url, engine, method, save)
+        parts = [read_labels(labels)] + ([read_labels(validation)] if validation else [])
+        judged, left_out, throughput = source.judge(parts)
+        study = measure(
+            judged[0],
+            judged[1] if validation else (),
+            Options(resamples, seed, tuple(prevalence)),
+            evaluator=name or source.name or parts[0].model or "evaluator",
+            toolchain=parts[0].toolchain,
+            left_out=left_out,
+            throughput=throughput,
+        )
+        if plot is not None:
+            from gpu_evaluator.training.evaluation.plots import plot as draw
+
+            draw(study, plot)
+    except (SettingsError, RecordError, AskError, ValueError, OSError) as error:
+        typer.echo(f"lean-reward evaluate: {error}", err=True)
+        raise typer.Exit(2) from None
+    if validation:
+        _warn_of_shared_problems(judged)
+    if as_json:
+        typer.echo(study.report.model_dump_json())
+    else:
+        _print(study.report)
+    raise typer.Exit(1 if left_out[Reason.INFRASTRUCTURE.value] else 0)
+
+
+class _Source:
+    """Where predictions come from. `name`: of the evaluator, where it is known from here."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        predictions: Sequence[Path],
+        url: str | None,
+        engine: str | None,
+        method: EvaluationMethod | None,
+        save: Path | None,
+    ) -> None:
+        self._settings, self._files, self._url, self._engine = settings, predictions, url, engine
+        self._method, self._save = method, save
+        self.name: str | None = url or engine
+
+    def judge(self, parts: Sequence[Labels]) -> tuple[list[list[Judged]], Counter[str], Throughput | None]:
+        """The programs of each part with both verdicts, those left out, and the time that asking took."""
+        from gpu_evaluator.training.evaluation.programs import join, join_places, read_predictions
+
+        left_out: Counter[str] = Counter()
+        counts = [left_out if number == 0 else Counter[str]() for number in range(len(parts))]
+        throughput = None
+        if self._files:
+            by_id = read_predictions(self._files)
+            judged = [join(part, by_id, count) for part, count in zip(parts, counts, strict=True)]
+        else:
+            by_place = [part.predictions for part in parts]
+            if self._url or self._engine or not all(by_place):
+                by_place, throughput = self._ask(parts)
+            judged = [join_places(*each) for each in zip(parts, by_place, counts, strict=True)]
+        for count in counts[1:]:
+            left_out.update({f"validation: {reason}": number for reason, number in count.items()})
+        return judged, left_out, throughput
+
+    def _ask(self, parts: Sequence[Labels]) -> tuple[list[dict[int, PredictionLine]], Throughput]:
+        from gpu_evaluator.training.evaluation.programs import PredictionLine
+        from services.contracts.evaluation import Throughput
+        from services.runtime.logging import configure_logging
+
+        configure_logging(self._settings.log, service="evaluate")
+        places = [(number, place) for number, part in enumerate(parts) for place in range(len(part.programs))]
+        names = {(number, place): f"{number}.{place}" for number, place in places}
+        programs = {name: parts[number].programs[place].program for (number, place), name in names.items()}
+        if self.name is None:
+            self.name = self._settings.evaluator.engine
+        answers = asyncio.run(_ask(self._asked(), programs, self._method))
+        found = {prediction.id: prediction for prediction in answers.predictions}
+        if self._save is not None:
+            with self._save.open("w", encoding="utf-8") as file:
+                for (number, place), name in names.items():
+                    known_as = parts[number].programs[place].id or name
+                    file.write(found[name].model_copy(update={"id": known_as}).model_dump_json() + "\n")
+        by_place: list[dict[int, PredictionLine]] = [{} for _ in parts]
+        for (number, place), name in names.items():
+            by_place[number][place] = PredictionLine.model_validate(found[name].model_dump())
+        rate = len(programs) / answers.seconds if answers.seconds > 0 else 0.0
+        return by_place, Throughput(programs=len(programs), seconds=answers.seconds, programs_per_s=rate)
+
+    def _asked(self) -> AbstractAsyncContextManager[Ask]:
+        from gpu_evaluator.training.evaluation.asking import at_url, in_this_process
+
+        if self._url is None:
+            return in_this_process(self._settings)
+        key = self._settings.client.key
+        return at_url(self._url, key.get_secret_value() if key else None, self._settings.evaluator.silence_s)
+
+
+async def _ask(
+    asked: AbstractAsyncContextManager[Ask], programs: dict[str, str], method: EvaluationMethod | None
+) -> Answers:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from gpu_evaluator.training.evaluation.asking import ask_all
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task("predicting", total=len(programs))
+        async with asked as ask:
+            return await ask_all(ask, programs, method, lambda done: bar.update(task, completed=done))
+
+
+def _check_plot(plot: Path | None) -> None:
+    """Before anything is asked: a plot that cannot be drawn is no surprise for the end."""
+    from importlib.util import find_spec
+
+    if plot is None:
+        return
+    if plot.suffix not in (".png", ".svg"):
+        raise ValueError(f"--plot: {plot} ends in neither .png nor .svg")
+    if find_spec("matplotlib") is None:
+        raise ValueError("--plot needs an extra: pip install 'lean-reward[studies]'")
+
+
+def _warn_of_shared_problems(judged: Sequence[Sequence[Judged]]) -> None:
+    test, validation = ({j.label.problem for j in part} for part in judged)
+    if shared := len(test & validation):
+        typer.echo(f"warning: {shared} problems are in the test and in the validation programs", err=True)
+
+
+def _print(report: EvaluationReport) -> None:
+    from rich.console import Console
+
+    from gpu_evaluator.training.evaluation.tables import tables
+
+    console = Console() if Console().is_terminal else Console(width=_WIDTH_WITHOUT_TERMINAL)
+    for table in tables(report):
+        console.print(table)
+    if report.throughput is not None:
+        done = report.throughput
+        console.print(f"{done.programs} programs in {done.seconds:.1f} s, {done.programs_per_s:.2f} a second")
+    if report.left_out:
+        console.print("left out: " + ", ".join(f"{count} {reason}" for reason, count in report.left_out.items()))
