@@ -1,4 +1,4 @@
-"""`lean-reward evaluator`; `label` and `train` come from `gpu_evaluator.training`."""
+"""`lean-reward evaluator`; `label`, `train` and `evaluate` come from `gpu_evaluator.training`."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ from typing import Any
 import typer
 
 from gpu_evaluator.training.commands import label, train
+from gpu_evaluator.training.evaluation.commands import evaluate
+from gpu_evaluator.training.tuning import commands as tuning
 
 app = typer.Typer()
 app.add_typer(label, name="label")
 app.add_typer(train, name="train")
+app.add_typer(tuning.train, name="train")  # joined with the group above
+app.command("evaluate")(evaluate)
 
 
 @app.command("evaluator")

@@ -33,7 +33,8 @@ def _byte_letters() -> list[str]:
     return [letters[byte] for byte in range(256)]
 
 
-TOKENS = [*_byte_letters(), *(merge.replace(" ", "") for merge in _MERGES), _END]
+BYTES = _byte_letters()
+TOKENS = [*BYTES, *(merge.replace(" ", "") for merge in _MERGES), _END]
 TRUE, FALSE, END = TOKENS.index("true"), TOKENS.index("false"), TOKENS.index(_END)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gpu_evaluator.engines.base import EngineFault
-from gpu_evaluator.engines.transformers.inputs import ENCODER_CONTEXT, read_labels, read_program
+from gpu_evaluator.engines.transformers.inputs import ENCODER_CONTEXT, read_labels, read_programs
 
 VALID = 1  # the class of a sequence classifier with two of them
 
@@ -44,9 +44,9 @@ class Classifier:
 
     def score(self, programs: Sequence[str]) -> list[float]:
         """P(valid) of each program, in their order. Raises `EngineFault`."""
-        tokens = [
-            read_program(self._tokenizer, program, self._context, is_encoder=self._is_encoder) for program in programs
-        ]
+        if not programs:
+            return []
+        tokens = read_programs(self._tokenizer, programs, self._context, is_encoder=self._is_encoder)
         scores = [0.0] * len(programs)
         try:
             with self._torch.inference_mode():
