@@ -177,6 +177,8 @@ class Labeller:
                 trace=build_trace(wanted.task.code, outcome.tactics, outcome.messages),
                 toolchain=outcome.identity.toolchain if outcome.identity else "unknown",
                 elapsed_s=outcome.elapsed_s,
+                benchmark=record.benchmark,
+                prover=record.prover,
             )
         )
         if outcome.verdict is Verdict.VALID:

@@ -29,6 +29,8 @@ class ProgramRecord(BaseModel):
     code: str
     statement: str | None = None
     header: str | None = None
+    benchmark: str | None = Field(default=None, description="Where the problem is from; carried over to the label.")
+    prover: str | None = Field(default=None, description="Whose attempt it is; carried over likewise.")
 
     @property
     def key(self) -> str:
@@ -57,6 +59,8 @@ class LabelRecord(BaseModel):
     trace: str
     toolchain: str
     elapsed_s: float
+    benchmark: str | None = None
+    prover: str | None = None
 
 
 def read_programs(path: Path) -> Iterator[ProgramRecord]:

@@ -17,7 +17,7 @@ _TAIL = 2.5
 _CHUNK_BYTES = 32 * 2**20
 
 Statistic = Callable[[Numbers], Numbers]
-"""From weights (c, n), how often each program counts in each of c resamples, to values (c, ...)."""
+"""From weights (c, clusters), how often each cluster is in each of c resamples, to values (c, ...)."""
 
 
 class ClusterBootstrap:
@@ -28,6 +28,10 @@ class ClusterBootstrap:
         resamples: how many are drawn.
         seed: of numpy's default generator.
 
+    Attributes:
+        cluster: (n,) the number of each program's cluster.
+        clusters: how many there are.
+
     Raises:
         ValueError: there are no programs or no resamples.
     """
@@ -36,18 +40,23 @@ class ClusterBootstrap:
         if not clusters or resamples < 1:
             raise ValueError("a bootstrap needs programs, and at least one resample")
         names: dict[Hashable, int] = {}
-        self._cluster = np.array([names.setdefault(name, len(names)) for name in clusters], dtype=np.int64)
+        self.cluster = np.array([names.setdefault(name, len(names)) for name in clusters], dtype=np.int64)
         self.clusters = len(names)
         self._resamples, self._seed = resamples, seed
 
     def run(self, statistic: Statistic) -> Numbers:
         """(resamples, ...) the statistic of every resample."""
-        return np.concatenate([statistic(drawn[:, self._cluster]) for drawn in self._draws()])
+        return np.concatenate([statistic(drawn) for drawn in self._draws()])
+
+    def sums(self, values: Numbers) -> Numbers:
+        """(clusters, k) of values (n, k): what each cluster adds to a resample whenever it is drawn."""
+        columns = [np.bincount(self.cluster, weights=column, minlength=self.clusters) for column in values.T]
+        return np.stack(columns, axis=1)
 
     def _draws(self) -> Iterator[Numbers]:
         """(c, clusters) how often each cluster is in each resample; chunks, so that memory stays bounded."""
         random = np.random.default_rng(self._seed)
-        chunk = max(1, _CHUNK_BYTES // (8 * len(self._cluster)))
+        chunk = max(1, _CHUNK_BYTES // (8 * len(self.cluster)))
         for start in range(0, self._resamples, chunk):
             rows = min(chunk, self._resamples - start)
             picks = random.integers(self.clusters, size=(rows, self.clusters))

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from services.measures.confusion import Flags, Numbers
+
+Places = npt.NDArray[np.int64]
 
 
 class Ranking:
@@ -13,29 +16,31 @@ class Ranking:
     def __init__(self, valid: Flags, scores: Numbers) -> None:
         if np.isnan(scores).any():
             raise ValueError("a program without a score cannot be ranked")
-        self._order = np.argsort(scores, kind="stable")
-        self._valid = valid[self._order]
-        ordered = scores[self._order]
-        self._starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if len(ordered) else np.zeros(0, int)
-        self._scores = ordered[self._starts]
+        invalid = np.flatnonzero(~valid)
+        self._valid, self._invalid = np.flatnonzero(valid), invalid[np.argsort(scores[invalid], kind="stable")]
+        below = scores[self._invalid]
+        # Of the invalid programs in order: how many score below each valid one, and how many not above it.
+        self._below = np.searchsorted(below, scores[self._valid], side="left")
+        self._not_above = np.searchsorted(below, scores[self._valid], side="right")
+        self._scores = scores
 
-    def auroc(self, weights: Numbers | None = None) -> Numbers:
+    def auroc(self, weights: Numbers | None = None, places: Places | None = None) -> Numbers:
         """The chance that a valid program scores above an invalid one, a tie counting one half.
 
         Args:
-            weights: (..., n) how often each program counts, by default once.
+            weights: (..., m) how often each program counts, by default once.
+            places: (n,) the column of `weights` for each program, by default its own.
 
         Returns:
             (...); NaN where one of the classes is empty.
         """
-        if not len(self._valid):
-            return np.full(() if weights is None else weights.shape[:-1], np.nan)
-        each = np.ones(len(self._valid)) if weights is None else weights[..., self._order]
-        positive = np.add.reduceat(each * self._valid, self._starts, axis=-1)
-        negative = np.add.reduceat(each * ~self._valid, self._starts, axis=-1)
-        below = np.cumsum(negative, axis=-1) - negative
-        won = (positive * (below + negative / 2)).sum(axis=-1)
-        pairs = positive.sum(axis=-1) * negative.sum(axis=-1)
+        each = np.ones(len(self._scores)) if weights is None else weights
+        own = np.arange(len(self._scores)) if places is None else places
+        valid = each[..., own[self._valid]]
+        beaten = np.zeros((*each.shape[:-1], len(self._invalid) + 1))
+        np.cumsum(each[..., own[self._invalid]], axis=-1, out=beaten[..., 1:])
+        won = (valid * (beaten[..., self._below] + beaten[..., self._not_above])).sum(axis=-1) / 2
+        pairs = valid.sum(axis=-1) * beaten[..., -1]
         return np.asarray(np.divide(won, pairs, out=np.full(np.shape(pairs), np.nan), where=pairs != 0))
 
     def curve(self) -> tuple[Numbers, Numbers]:
@@ -43,10 +48,12 @@ class Ranking:
 
         Raises `ValueError` where one of the classes is empty.
         """
-        valid = int(self._valid.sum())
-        invalid = len(self._valid) - valid
-        if not valid or not invalid:
+        if not len(self._valid) or not len(self._invalid):
             raise ValueError("a ROC curve needs valid and invalid programs")
-        positive = np.add.reduceat(self._valid.astype(float), self._starts)[::-1]
-        negative = np.add.reduceat((~self._valid).astype(float), self._starts)[::-1]
-        return np.r_[0.0, np.cumsum(negative)] / invalid, np.r_[0.0, np.cumsum(positive)] / valid
+        thresholds = np.unique(self._scores)[::-1]
+        rates = []
+        for members in (self._invalid, self._valid):
+            scores = np.sort(self._scores[members])
+            accepted = len(scores) - np.searchsorted(scores, thresholds, side="left")
+            rates.append(np.r_[0.0, accepted / len(scores)])
+        return rates[0], rates[1]

@@ -103,11 +103,11 @@ def _resample(
     found: Sequence[Way], rankings: Mapping[str, Ranking], valid: Flags, draw: ClusterBootstrap
 ) -> _Resampled:
     """All statistics of all ways on the same resamples, in one pass."""
-    cells = np.concatenate([confusion.cells(valid, way.predicted) for way in found], axis=1)
+    cells = draw.sums(np.concatenate([confusion.cells(valid, way.predicted) for way in found], axis=1))
 
     def statistics(weights: Numbers) -> Numbers:
         counts = Counts(*np.moveaxis((weights @ cells).reshape(len(weights), len(found), 4), -1, 0))
-        ranked = [ranking.auroc(weights)[:, None] for ranking in rankings.values()]
+        ranked = [ranking.auroc(weights, draw.cluster)[:, None] for ranking in rankings.values()]
         return np.concatenate([confusion.accuracy(counts), confusion.mcc(counts), *ranked], axis=1)
 
     values = draw.run(statistics)

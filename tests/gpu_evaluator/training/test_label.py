@@ -89,6 +89,7 @@ def program(name: str) -> ProgramRecord:
 async def test_verdicts_and_traces_are_written_and_the_rest_is_excluded(server: EmbeddedServer, tmp_path: Path) -> None:
     names = ["right", "wrong", "slow", "broken"]
     records = [*map(program, names), ProgramRecord(id="gives_up", code="theorem t : 1 = 2 := by sorry")]
+    records[0] = records[0].model_copy(update={"benchmark": "miniF2F", "prover": "one"})
     tally, _ = await run(server.url, "a", records, tmp_path / "labels.jsonl")
     assert (tally.valid, tally.invalid, tally.faults) == (1, 1, 1)
     assert tally.excluded == {"lean_timeout": 1, "forbidden_construct": 1}
@@ -96,6 +97,7 @@ async def test_verdicts_and_traces_are_written_and_the_rest_is_excluded(server: 
     assert set(labels) == {"right", "wrong"}
     assert labels["right"].verdict is Verdict.VALID
     assert labels["right"].toolchain == "4.15.0"
+    assert (labels["right"].benchmark, labels["right"].prover) == ("miniF2F", "one")
     assert labels["right"].trace == (
         "theorem right : 1 + 1 = 2 := by\n  /- <feedback>\n  -- proof state:\n  ⊢ 1 + 1 = 2\n  </feedback> -/\n  simp\n"
     )

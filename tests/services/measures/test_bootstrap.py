@@ -9,17 +9,18 @@ from services.measures import bootstrap
 from services.measures.bootstrap import ClusterBootstrap, interval
 
 
-def _mean(values: np.ndarray) -> bootstrap.Statistic:
-    return lambda weights: weights @ values / weights.sum(axis=1)
+def _means(draw: ClusterBootstrap, values: np.ndarray) -> np.ndarray:
+    sums = draw.sums(np.stack([values, np.ones_like(values)], axis=1))
+    return draw.run(lambda weights: (weights @ sums)[:, 0] / (weights @ sums)[:, 1])
 
 
 def test_a_resample_takes_whole_clusters_and_as_many_of_them() -> None:
     clusters = ["a", "a", "a", "b", "c", "c"]
-    weights = ClusterBootstrap(clusters, 200).run(lambda drawn: drawn)
-    assert weights.shape == (200, 6)
-    assert (weights[:, 0] == weights[:, 1]).all()
-    assert (weights[:, 4] == weights[:, 5]).all()
-    assert (weights[:, 0] + weights[:, 3] + weights[:, 4] == 3).all()
+    draw = ClusterBootstrap(clusters, 200)
+    weights = draw.run(lambda drawn: drawn)
+    assert weights.shape == (200, 3)
+    assert (weights.sum(axis=1) == 3).all()
+    assert draw.cluster.tolist() == [0, 0, 0, 1, 2, 2]
 
 
 def test_it_is_the_plain_loop_over_problems() -> None:
@@ -31,7 +32,7 @@ def test_it_is_the_plain_loop_over_problems() -> None:
     for picks in random.integers(3, size=(50, 3)):
         taken = [values[i] for pick in picks for i in members[int(pick)]]
         wanted.append(sum(taken) / len(taken))
-    np.testing.assert_allclose(ClusterBootstrap(clusters, 50, 42).run(_mean(values)), wanted)
+    np.testing.assert_allclose(_means(ClusterBootstrap(clusters, 50, 42), values), wanted)
 
 
 @given(st.integers(1, 7), st.integers(2, 40))
@@ -48,8 +49,8 @@ def test_memory_bounds_do_not_change_the_resamples(rows: int, programs: int) -> 
 
 def test_dependent_programs_widen_the_interval() -> None:
     values = np.repeat(np.arange(50) % 2, 20).astype(float)
-    alone = interval(ClusterBootstrap(range(1000), 500).run(_mean(values)))
-    together = interval(ClusterBootstrap([n // 20 for n in range(1000)], 500).run(_mean(values)))
+    alone = interval(_means(ClusterBootstrap(range(1000), 500), values))
+    together = interval(_means(ClusterBootstrap([n // 20 for n in range(1000)], 500), values))
     assert alone is not None
     assert together is not None
     assert together[1] - together[0] > 3 * (alone[1] - alone[0])

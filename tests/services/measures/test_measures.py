@@ -80,6 +80,9 @@ def test_a_weight_counts_a_program_as_often_as_it_says(rows: list[tuple[bool, fl
     weighted = Ranking(valid, scores).auroc(times[None].astype(float))[0]
     repeated = Ranking(np.repeat(valid, times), np.repeat(scores, times)).auroc()
     np.testing.assert_allclose(weighted, repeated)
+    shuffled = np.random.default_rng(0).permutation(len(rows))
+    columns = Ranking(valid, scores).auroc(times[None, shuffled].astype(float), np.argsort(shuffled))[0]
+    np.testing.assert_allclose(columns, weighted)
 
 
 def test_a_missing_score_is_refused() -> None:
