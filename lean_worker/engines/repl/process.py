@@ -14,7 +14,7 @@ import json
 import os
 import signal
 import time
-from typing import Any
+from typing import Any, cast
 
 import psutil
 from lean_interact.interface import BaseREPLQuery, CommandResponse, LeanError
@@ -123,8 +123,7 @@ class ReplProcess:
         if self._wire.output:
             raise ReplConfused("the REPL wrote more than its answer")
         line = json.dumps(query.model_dump(exclude_none=True, by_alias=True), ensure_ascii=False)
-        stdin = self._transport.get_pipe_transport(0)
-        assert isinstance(stdin, asyncio.WriteTransport)
+        stdin = cast("asyncio.WriteTransport", self._transport.get_pipe_transport(0))  # uvloop's is no subclass of it
         stdin.write(line.encode() + _END)
         raw = await self._read_answer()
         self._answered = True

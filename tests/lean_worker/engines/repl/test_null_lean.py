@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
+import uvloop
 
 from bench.null_lean.folder import lay_out
 from lean_worker.engines.repl.engine import ReplEngine
@@ -37,3 +38,20 @@ async def test_everything_is_proved_but_what_asks_for_an_error(tmp_path: Path, t
                 assert time.monotonic() - begin >= 0.04  # the program, and a question about it
     finally:
         await engine.stop()
+
+
+def test_it_runs_on_the_event_loop_of_the_worker(tmp_path: Path) -> None:
+    async def check() -> Verdict:
+        folder = tmp_path / "null"
+        lake = lay_out(folder)
+        engine = ReplEngine(
+            ReplSettings(folder=folder, lake=str(lake), sandbox="off", read_only=(Path(sys.base_prefix),))
+        )
+        await engine.start()
+        try:
+            task = CheckTask(code=f"{STATEMENT} := by omega", statement=STATEMENT)
+            return judge(task, await engine.check(task)).verdict
+        finally:
+            await engine.stop()
+
+    assert uvloop.run(check()) is Verdict.VALID
