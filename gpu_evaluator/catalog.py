@@ -8,6 +8,7 @@ from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
+from gpu_evaluator.card import CardError, Role, declared_toolchain
 from gpu_evaluator.pool import InTurns, Pair, Stage, Swap
 from services.contracts.evaluator import EvaluationMethod
 from services.runtime.settings import EvaluatorSettings, Settings, SettingsError
@@ -122,8 +123,9 @@ def _vllm_here(settings: Settings, gpu: str) -> Pair:
         start_s=evaluator.start_s,
         turn=turn,
     )
-    gate = VllmGate(gate_server, evaluator.toolchain)
-    feedback = VllmFeedback(feedback_server, evaluator.toolchain, evaluator.max_tokens)
+    gate = VllmGate(gate_server, _toolchain(evaluator, "gate", gate_plan.model, "gate"))
+    toolchain = _toolchain(evaluator, "feedback", feedback_plan.model, "feedback")
+    feedback = VllmFeedback(feedback_server, toolchain, evaluator.max_tokens)
     swaps: dict[str, Callable[[], Swap | None]] = {
         "split": lambda: None,
         "sleep": lambda: AsleepInTurns(gate, feedback),
@@ -146,9 +148,8 @@ def _transformers(settings: Settings) -> list[Pair]:
     folder = Path(_needed("gate", evaluator.gate)).expanduser()
     if not folder.is_dir():
         raise SettingsError(f"evaluator.gate: there is no folder {folder}")
-    gate = TransformersGate(
-        folder, evaluator.toolchain, context=evaluator.gate_context, batch_tokens=evaluator.gate_context
-    )
+    toolchain = _toolchain(evaluator, "gate", str(folder), "gate", "encoder")
+    gate = TransformersGate(folder, toolchain, context=evaluator.gate_context, batch_tokens=evaluator.gate_context)
     if not vllm.feedback_urls:
         if evaluator.method is not EvaluationMethod.GATE:
             raise SettingsError("evaluator.method: without vllm.feedback_urls it must be gate")
@@ -158,6 +159,14 @@ def _transformers(settings: Settings) -> list[Pair]:
     key = vllm.key.get_secret_value() if vllm.key else None
     feedback = VllmFeedback(RemoteServer(vllm.feedback_urls[0]), evaluator.toolchain, evaluator.max_tokens, key)
     return [Pair("transformers", gate, feedback, _room(evaluator))]
+
+
+def _toolchain(settings: EvaluatorSettings, name: str, model: str, *roles: Role) -> str | None:
+    """The Lean that a model was trained for, as its card says; the setting speaks for models without a card."""
+    try:
+        return declared_toolchain(model, roles, settings.toolchain)
+    except CardError as error:
+        raise SettingsError(f"evaluator.{name}: {error}") from error
 
 
 def _needed(name: str, model: str | None) -> str:

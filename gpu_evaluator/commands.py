@@ -8,12 +8,10 @@ import typer
 
 from gpu_evaluator.training.commands import label, train
 from gpu_evaluator.training.evaluation.commands import evaluate
-from gpu_evaluator.training.tuning import commands as tuning
 
 app = typer.Typer()
 app.add_typer(label, name="label")
 app.add_typer(train, name="train")
-app.add_typer(tuning.train, name="train")  # joined with the group above
 app.command("evaluate")(evaluate)
 
 

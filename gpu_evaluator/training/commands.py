@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 from typer.core import TyperGroup
 
+from gpu_evaluator.training.tuning import commands as tuning
+
 if TYPE_CHECKING:
     from gpu_evaluator.training.label import LabelRules, Tally
     from services.runtime.settings import Settings
@@ -27,6 +29,7 @@ class _LabelGroup(TyperGroup):
 
 label = typer.Typer(cls=_LabelGroup, help="Programs labelled by Lean.", no_args_is_help=True)
 train = typer.Typer(help="Train models that predict Lean.", no_args_is_help=True)
+train.add_typer(tuning.train)
 
 _KEEP_RESULTS_S = 600.0
 
