@@ -161,7 +161,7 @@ def _unusable(detail: str) -> LeanOutcome:
         status=LeanStatus.SKIPPED,
         verdict=Verdict.UNKNOWN,
         reason=Reason.STATEMENT_INVALID,
-        detail=f"statement: {detail}",
+        detail=detail,
     )
 
 

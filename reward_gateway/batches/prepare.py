@@ -11,7 +11,7 @@ from services.contracts.lean import CheckTask
 from services.contracts.outcomes import Reason
 from services.contracts.proofs import Candidate
 from services.proofs.extraction import extract_code
-from services.proofs.header import Program, attach_header
+from services.proofs.header import Program, attach_header, header_fault
 from services.proofs.precheck import Rejection, precheck
 from services.proofs.statement import StatementInvalid, read_statement
 
@@ -27,7 +27,7 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class Unusable:
-    """The caller's statement cannot be read: no verdict, and not the candidate's fault."""
+    """The caller's statement or header cannot be used: no verdict, and not the candidate's fault."""
 
     detail: str
 
@@ -38,16 +38,19 @@ Preparation = Prepared | Rejection | Unusable
 def prepare(candidate: Candidate, plan: Plan) -> Preparation:
     """Extract the program and run the precheck. Never raises; time linear in the text."""
     header = plan.header if candidate.header is None else candidate.header
+    if fault := header_fault(header):
+        return Unusable(f"header: {fault}")
     code = candidate.code
     if candidate.response is not None:
         if len(candidate.response) > MAX_PROGRAM_BYTES:
             detail = f"a response of {len(candidate.response):,} characters; at most {MAX_PROGRAM_BYTES:,} are read"
             return Rejection(Reason.TOO_LONG, detail, None)
         code = extract_code(candidate.response).code
-    program = Program(code or "", 0)
+    program = Program(code or "")
     if code is not None and plan.prepend_header:
         program = attach_header(code, header)
-    rejection = precheck(None if code is None else program.text, header, plan.profile, plan.heartbeats)
+    text = None if code is None else program.text
+    rejection = precheck(text, header, plan.profile, plan.heartbeats, program.added_characters)
     if rejection is not None:
         if rejection.position is not None and program.added_lines:
             return Rejection(rejection.reason, rejection.detail, program.position_in_candidate(rejection.position))
@@ -57,7 +60,7 @@ def prepare(candidate: Candidate, plan: Plan) -> Preparation:
         try:
             statement = read_statement(candidate.statement).text
         except StatementInvalid as error:
-            return Unusable(str(error))
+            return Unusable(f"statement: {error}")
     task = CheckTask(
         code=program.text,
         header=header,

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
 
 from services.contracts.lean import Position
 from services.proofs.lexical import IDENTIFIER, IDENTIFIER_REST, SPACE, unescaped
@@ -19,7 +21,9 @@ _word = re.compile(rf"[{SPACE}]*(module|prelude|public|meta|import)(?![{IDENTIFI
 _all = re.compile(rf"[{SPACE}]*all(?![{IDENTIFIER_REST}.])").match
 _module_name = re.compile(rf"[{SPACE}]*({IDENTIFIER})(?![{IDENTIFIER_REST}.])").match
 _not_blank = re.compile(rf"[^{SPACE}]").search
+_word_of_code = re.compile(rf"[^{SPACE}]+").finditer
 _imports = WordSearch(("import",))
+_unsound = WordSearch(("sorry", "admit", "axiom", "#exit"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +41,11 @@ class ImportBlock:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A complete program and the number of lines that were put before the candidate's own text."""
+    """A complete program, and how much of it was put before the candidate's own text."""
 
     text: str
-    added_lines: int
+    added_lines: int = 0
+    added_characters: int = 0
 
     def position_in_candidate(self, position: Position) -> Position:
         """Where a position that Lean reported lies in the candidate's own text."""
@@ -97,9 +102,72 @@ def first_code(program: Masked) -> int:
 
 
 def attach_header(code: str, header: str) -> Program:
-    """Put `header` before code that has no import block of its own (the request's ``prepend_header``)."""
-    prefix = header.rstrip(SPACE)
-    if not prefix or read_imports(mask(code)).entries:
-        return Program(code, 0)
-    prefix += "\n"
-    return Program(prefix + code, prefix.count("\n"))
+    """Put `header` before code that has no import block of its own (the request's ``prepend_header``).
+
+    Code that carries the rest of the header already is given its imports alone, so that nothing is declared twice.
+    """
+    own = header.rstrip(SPACE)
+    if not own:
+        return Program(code)
+    program = mask(code)
+    if read_imports(program).entries:
+        return Program(code)
+    if end_of_preamble(code, program, header):
+        own = own[: read_imports(mask(own)).end]
+        if not own:
+            return Program(code)
+    prefix = own + "\n"
+    return Program(prefix + code, prefix.count("\n"), len(prefix))
+
+
+def end_of_preamble(code: str, program: Masked, header: str) -> int:
+    """Offset behind the preamble of `header` where `code` repeats it after its imports, else 0.
+
+    The preamble is what follows the header's imports. White space and comments do not count, everything else does.
+    """
+    preamble = _preamble(header)
+    if not preamble.words:
+        return 0
+    begin = read_imports(program).end
+    found = list(islice(_word_of_code(program.text, begin), len(preamble.words)))
+    end = found[-1].end() if found else 0
+    same = tuple(word.group() for word in found) == preamble.words
+    return end if same and _literals(code, program, begin, end) == preamble.literals else 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Preamble:
+    """The part of a header behind its imports: its words without comments and literals, and the literals."""
+
+    words: tuple[str, ...]
+    literals: tuple[str, ...]
+
+
+@lru_cache(maxsize=64)
+def _preamble(header: str) -> _Preamble:
+    masked = mask(header)
+    begin = read_imports(masked).end
+    words = tuple(found.group() for found in _word_of_code(masked.text, begin))
+    return _Preamble(words, _literals(header, masked, begin, len(header)))
+
+
+def _literals(code: str, program: Masked, begin: int, end: int) -> tuple[str, ...]:
+    comments = (Region.COMMENT, Region.DOC_COMMENT)
+    return tuple(
+        code[start:stop] for start, stop, kind in program.regions if begin <= start < end and kind not in comments
+    )
+
+
+@lru_cache(maxsize=64)
+def header_fault(header: str) -> str | None:
+    """Why no program can be judged behind `header`, in words for the caller; None for a usable one.
+
+    What a header declares is the caller's, so a placeholder or an axiom there would be charged to every candidate.
+    """
+    masked = mask(header)
+    if masked.unterminated:
+        return f"it has an unterminated {masked.unterminated.value.replace('_', ' ')}"
+    if find_misplaced_import(masked, read_imports(masked)) is not None:
+        return "it has an `import` behind other commands"
+    found = next(_unsound.find(masked.text), None)
+    return f"it uses `{found[1]}`" if found else None

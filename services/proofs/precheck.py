@@ -14,7 +14,7 @@ from services.contracts.lean import Position
 from services.contracts.outcomes import Profile, Reason
 from services.proofs import policy
 from services.proofs.configurations import computed_configurations, tactic_rules
-from services.proofs.header import find_misplaced_import, first_code, read_imports
+from services.proofs.header import end_of_preamble, find_misplaced_import, first_code, read_imports
 from services.proofs.lexical import IDENTIFIER, IDENTIFIER_FIRST, IDENTIFIER_REST, SPACE, unescaped
 from services.proofs.macros import MACRO_WORDS, computed_macros
 from services.proofs.masking import Masked, mask
@@ -58,13 +58,18 @@ _attribute_name = re.compile(rf"(?:[\[,]|:=)[{SPACE}]*(?:(?:local|scoped)[{SPACE
 
 
 def precheck(
-    code: str | None, header: str, profile: Profile, heartbeats: int = policy.DEFAULT_HEARTBEATS
+    code: str | None,
+    header: str,
+    profile: Profile,
+    heartbeats: int = policy.DEFAULT_HEARTBEATS,
+    added: int = 0,
 ) -> Rejection | None:
     """The first rule that `code` breaks, or None. Never raises; time linear in the text.
 
-    `code` is a complete program (after `attach_header` where the caller wants that), or None where a response held
-    none; `header` is the preamble whose imports it must carry. Text that repeats the header word for word at the top of
-    the program is the caller's own and is not searched for forbidden constructs. `heartbeats` is the check's budget.
+    `code` is a complete program (after `attach_header` where the caller wants that; its first `added` characters are
+    not the candidate's then), or None where a response held none; `header` is the preamble whose imports it must carry.
+    Text that repeats the header at the top of the program, white space and comments aside, is the caller's own and is
+    not searched for forbidden constructs. `heartbeats` is the check's budget.
 
     Rules in order, each with its reason: ``no_code``; ``too_long``; NUL and lone surrogates, which not every Lean
     front end would read as they stand (``compile_error``: no Lean accepts them as code); ``no_theorem``;
@@ -72,16 +77,17 @@ def precheck(
     """
     if code is None:
         return Rejection(Reason.NO_CODE, "the response holds no Lean code", None)
-    if len(code) > policy.MAX_CHARACTERS:
-        detail = f"{len(code):,} characters; at most {policy.MAX_CHARACTERS:,} are allowed"
+    if len(code) - added > policy.MAX_CHARACTERS:
+        detail = f"{len(code) - added:,} characters; at most {policy.MAX_CHARACTERS:,} are allowed"
         return Rejection(Reason.TOO_LONG, detail, None)
     if ("\0" in code or not _is_encodable(code)) and (bad := _unencodable(code)):
         detail = f"U+{ord(bad.group()):04X} cannot be part of a program"
         return Rejection(Reason.COMPILE_ERROR, detail, position_at(code, bad.start()))
     program = mask(code)
-    if not declares_theorem(program.text):
+    own = max(added, end_of_preamble(code, program, header)) if header else 0
+    if not declares_theorem(program.text[own:] if own else program.text):
         return Rejection(Reason.NO_THEOREM, "no theorem is declared outside of comments and strings", None)
-    if found := _first_forbidden(code, program, _trusted_length(code, header), profile, heartbeats):
+    if found := _first_forbidden(code, program, own, profile, heartbeats):
         offset, detail = found
         return Rejection(Reason.FORBIDDEN_CONSTRUCT, detail, position_at(code, offset))
     return _check_imports(code, program, header)
@@ -100,12 +106,6 @@ def declares_theorem(text: str) -> bool:
     return _plain_theorem(text) is not None or any(
         _declared_name(text, offset + len(word)) for offset, word in _theorems.find(text)
     )
-
-
-def _trusted_length(code: str, header: str) -> int:
-    own = header.rstrip(SPACE)
-    follows = code[len(own) : len(own) + 1]
-    return len(own) if own and code.startswith(own) and (not follows or follows in SPACE) else 0
 
 
 def _first_forbidden(code: str, program: Masked, start: int, profile: Profile, heartbeats: int) -> _Finding | None:

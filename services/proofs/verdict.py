@@ -19,6 +19,9 @@ from services.contracts.lean import (
     TargetFacts,
 )
 from services.contracts.outcomes import LeanStatus, Profile, Reason, Verdict
+from services.proofs.lexical import SPACE
+from services.proofs.macros import COMMAND_START
+from services.proofs.masking import mask
 from services.proofs.policy import COMPILER_AXIOMS, PLACEHOLDER_AXIOM
 
 MAX_DETAIL = 1_000
@@ -102,6 +105,8 @@ def judge(task: CheckTask, answer: CheckAnswer, *, repeated: bool = False) -> Le
     if answer.statement_error is not None:
         return case.undecided(LeanStatus.OK, Reason.STATEMENT_INVALID, f"statement: {answer.statement_error}")
     error = next((message for message in answer.messages if message.severity is Severity.ERROR), None)
+    if error and _lies_in_header(task, error):
+        return case.undecided(LeanStatus.OK, Reason.STATEMENT_INVALID, f"header: {error.data}")
     if answer.status is CheckStatus.HEARTBEATS:
         detail = answer.detail or f"the budget of {task.heartbeats:,} heartbeats is exhausted"
         return case.invalid(Reason.HEARTBEATS, detail, error)
@@ -113,6 +118,20 @@ def judge(task: CheckTask, answer: CheckAnswer, *, repeated: bool = False) -> Le
     if answer.has_placeholder or hole:
         return case.invalid(Reason.PLACEHOLDER, "a declaration of the program depends on `sorry`", hole)
     return _judge_target(case) if task.statement is not None else _judge_theorems(case)
+
+
+def _lies_in_header(task: CheckTask, error: Message) -> bool:
+    """Whether an error is the caller's: in a header that stands at the top of the program, before a new command.
+
+    Engines look at the header by themselves only where there is a statement. What follows must begin a command, else
+    a candidate could go on with the header's last one and so blame the caller.
+    """
+    own = task.header.rstrip(SPACE)
+    if not own or error.pos is None or not task.code.startswith(f"{own}\n"):
+        return False
+    lines = own.count("\n") + 1
+    rest = mask(task.code[len(own) :]).text.lstrip(SPACE)
+    return error.pos.line <= lines and COMMAND_START.match(rest) is not None
 
 
 def _judge_target(case: _Case) -> LeanOutcome:

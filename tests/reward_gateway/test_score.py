@@ -167,6 +167,23 @@ async def test_a_prepended_header_moves_positions_back(place: Place) -> None:
     assert told["lean"]["messages"][0]["pos"] == {"line": 1, "column": 3}
 
 
+async def test_what_is_wrong_with_a_header_is_the_callers(place: Place) -> None:
+    worker = await place.worker()
+    gateway = await place.gateway()
+    batch = [
+        {"id": "placeholder", "code": theorem("a"), "header": "def x : Nat := sorry"},
+        {"id": "axiom", "code": "axiom h : False\n" + theorem("b"), "header": "axiom h : False"},
+        {"id": "evaluation", "code": theorem("c"), "header": "#eval 1"},
+        {"id": "carried", "code": "-- as asked\n#eval  1\n" + theorem("d"), "header": "#eval 1"},
+    ]
+    results = (await gateway.score(batch, prepend_header=True)).json()["results"]
+    for result, word in zip(results[:2], ("sorry", "axiom"), strict=True):
+        assert (result["verdict"], result["reason"]) == ("unknown", "statement_invalid")
+        assert result["detail"] == f"header: it uses `{word}`"
+    assert [result["verdict"] for result in results[2:]] == ["valid", "valid"]
+    assert sorted(task.code.count("#eval") for task in worker.checked) == [1, 1]
+
+
 async def test_no_worker_is_a_503_before_the_trainer_has_waited(place: Place) -> None:
     gateway = await place.gateway()
     answer = await gateway.score(candidates("t"))

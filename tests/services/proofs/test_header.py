@@ -6,8 +6,9 @@ from lean_text import soup
 
 from services.contracts.lean import Position
 from services.contracts.outcomes import Profile, Reason
-from services.proofs.header import attach_header, find_misplaced_import, read_imports
+from services.proofs.header import attach_header, find_misplaced_import, header_fault, read_imports
 from services.proofs.masking import mask
+from services.proofs.policy import MAX_CHARACTERS
 from services.proofs.precheck import precheck
 
 BODY = "theorem t : True := trivial\n"
@@ -102,3 +103,75 @@ def test_a_header_is_added_only_where_imports_are_missing() -> None:
     assert program.position_in_candidate(Position(line=3, column=4)) == Position(line=1, column=4)
     assert attach_header("import Std\n" + BODY, "import Lean").added_lines == 0
     assert attach_header(BODY, "  \n").text == BODY
+
+
+@pytest.mark.parametrize(
+    ("code", "header", "text"),
+    [
+        pytest.param(BODY, "import A\nopen Nat", "import A\nopen Nat\n" + BODY, id="nothing is there"),
+        pytest.param("import A\n" + BODY, "import A\nopen Nat", "import A\n" + BODY, id="its imports are there"),
+        pytest.param("open Nat\n" + BODY, "import A\nopen Nat", "import A\nopen Nat\n" + BODY, id="the rest is there"),
+        pytest.param(
+            "\n-- mine\nopen   Nat -- a\n\n" + BODY,
+            "import A\n/- b -/\nopen Nat\n",
+            "import A\n\n-- mine\nopen   Nat -- a\n\n" + BODY,
+            id="the rest is there, spaced otherwise",
+        ),
+        pytest.param("def a := 1\n" + BODY, "def a := 1", "def a := 1\n" + BODY, id="all is there, without imports"),
+        pytest.param("def a := 2\n" + BODY, "def a := 1", "def a := 1\ndef a := 2\n" + BODY, id="something else"),
+        pytest.param('def a := ""\n' + BODY, 'def a := "x"', 'def a := "x"\ndef a := ""\n' + BODY, id="another text"),
+        pytest.param("open Nat.A\n" + BODY, "open Nat", "open Nat\nopen Nat.A\n" + BODY, id="a longer word"),
+        pytest.param(BODY, "import A", "import A\n" + BODY, id="imports alone"),
+    ],
+)
+def test_a_header_is_not_added_twice(code: str, header: str, text: str) -> None:
+    program = attach_header(code, header)
+    assert program.text == text
+    assert program.text[program.added_characters :] == code
+    assert program.added_lines == program.text.count("\n") - code.count("\n")
+    assert attach_header(program.text, header).text == text or not read_imports(mask(header)).entries
+
+
+@given(soup, soup)
+def test_the_candidates_own_text_stays_whatever_is_added(code: str, header: str) -> None:
+    program = attach_header(code, header)
+    assert program.text[program.added_characters :] == code
+    assert header.startswith(program.text[: program.added_characters].removesuffix("\n"))
+
+
+@pytest.mark.parametrize(
+    ("header", "fault"),
+    [
+        ("import A\ndef x : Nat := sorry", "it uses `sorry`"),
+        ("axiom a : False", "it uses `axiom`"),
+        ("theorem h : p := by admit", "it uses `admit`"),
+        ("open Nat\n#exit", "it uses `#exit`"),
+        ("open Nat /- never closed", "it has an unterminated comment"),
+        ("open Nat\nimport A", "it has an `import` behind other commands"),
+        ("import A\nset_option maxHeartbeats 0\n#eval 1 -- sorry\nopaque f : Nat", None),
+        ("", None),
+    ],
+)
+def test_a_header_that_would_be_charged_to_every_candidate(header: str, fault: str | None) -> None:
+    assert header_fault(header) == fault
+
+
+@pytest.mark.parametrize("copy", ["", "{}\n", "\n-- again\n{}\n"])
+def test_what_a_header_holds_is_never_the_candidates_fault(copy: str) -> None:
+    header = "import A\n#eval 1\nset_option maxHeartbeats 0"
+    code = copy.format("#eval 1\nset_option\n  maxHeartbeats 0") + BODY
+    program = attach_header(code, header)
+    assert precheck(program.text, header, Profile.STRICT, added=program.added_characters) is None
+    found = precheck(program.text + "#eval 1", header, Profile.STRICT, added=program.added_characters)
+    assert found is not None
+    assert found.reason is Reason.FORBIDDEN_CONSTRUCT
+
+
+def test_only_the_candidates_own_characters_and_theorems_count() -> None:
+    header = "-- " + "x" * 100 + "\ntheorem of_the_header : True := trivial"
+    longest = BODY + "-" * (MAX_CHARACTERS - len(BODY))
+    for code, reason in ((longest, None), (longest + "-", Reason.TOO_LONG), ("def x := 1", Reason.NO_THEOREM)):
+        program = attach_header(code, header)
+        assert program.added_lines == 2
+        found = precheck(program.text, header, Profile.STRICT, added=program.added_characters)
+        assert (found.reason if found else None) is reason

@@ -172,3 +172,24 @@ def test_messages_are_kept_only_when_asked_for() -> None:
     told = answer(messages=(WARNING,))
     assert judge(STRICT, told).messages == ()
     assert judge(STRICT.model_copy(update={"messages": True}), told).messages == (WARNING,)
+
+
+@pytest.mark.parametrize(
+    ("rest", "line", "reason"),
+    [
+        ("theorem t : True := trivial", 2, Reason.STATEMENT_INVALID),
+        ("-- note\n@[simp] theorem t : True := trivial", 1, Reason.STATEMENT_INVALID),
+        ("theorem t : True := trivial", 3, Reason.COMPILE_ERROR),
+        ("+ nope\ntheorem t : True := trivial", 2, Reason.COMPILE_ERROR),
+        (".nope theorem t : True := trivial", 2, Reason.COMPILE_ERROR),
+    ],
+)
+def test_an_error_in_the_header_is_the_callers_unless_the_candidate_went_on_with_it(
+    rest: str, line: int, reason: Reason
+) -> None:
+    header = "open Nat\ndef x := 1\n"
+    task = ANY_THEOREM.model_copy(update={"header": header, "code": f"{header}{rest}"})
+    error = Message(severity=Severity.ERROR, data="bad", pos=Position(line=line, column=0))
+    assert judge(task, answer(messages=(error,))).reason is reason
+    copied = task.model_copy(update={"code": f"def y := 1\n{rest}"})
+    assert judge(copied, answer(messages=(error,))).reason is Reason.COMPILE_ERROR
