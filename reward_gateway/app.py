@@ -8,6 +8,7 @@ from typing import Any
 
 from fastapi import FastAPI
 
+from reward_gateway.answers.sending import Sending
 from reward_gateway.compat.joiner import Joiner
 from reward_gateway.edge import Edge, install_error_handlers
 from reward_gateway.gateway import Gateway
@@ -37,6 +38,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.gateway = gateway
     app.state.compat = settings.compat
     app.state.joiner = Joiner(settings.compat, gateway.batches)
+    app.add_middleware(Sending, budget=gateway.budget)
     app.add_middleware(Edge)
     install_error_handlers(app)
     for operation in OPERATIONS:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import resource
 import signal
 from types import FrameType
 
@@ -10,6 +12,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from reward_gateway.app import create_app
+from reward_gateway.connections import ConnectionLimits, guarded
 from reward_gateway.gateway import Gateway
 from services.runtime.logging import get_logger
 from services.runtime.settings import Settings
@@ -46,8 +49,21 @@ class DrainingServer(uvicorn.Server):
 
 def make_server(app: FastAPI, settings: Settings) -> DrainingServer:
     """A server for the settings' host and port, not started yet."""
-    config = uvicorn.Config(
+    return DrainingServer(make_config(app, settings), app.state.gateway, settings.gateway.drain_s)
+
+
+def make_config(app: FastAPI, settings: Settings) -> uvicorn.Config:
+    """How uvicorn serves the application."""
+    gateway = settings.gateway
+    limits = ConnectionLimits(
+        head_s=gateway.head_timeout_s,
+        refused_s=gateway.body_timeout_s,
+        read_s=gateway.slow_reader_s,
+        connections=gateway.max_connections,
+    )
+    return uvicorn.Config(
         app,
+        http=guarded(limits),
         host=settings.gateway.host,
         port=settings.gateway.port,
         log_config=None,
@@ -57,11 +73,18 @@ def make_server(app: FastAPI, settings: Settings) -> DrainingServer:
         timeout_keep_alive=_KEEP_ALIVE_S,
         timeout_graceful_shutdown=_CLOSE_S,
     )
-    return DrainingServer(config, app.state.gateway, settings.gateway.drain_s)
+
+
+def _raise_file_limit() -> None:
+    """A connection is an open file, and the usual limit of 1,024 is for programs that would use select."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def run(settings: Settings) -> None:
     """Serve until a signal. Raises `SettingsError`; exits with status 2 when the port cannot be taken."""
+    _raise_file_limit()
     server = make_server(create_app(settings), settings)
     get_logger().info("gateway_starts", host=settings.gateway.host, port=settings.gateway.port)
     server.run()

@@ -5,23 +5,23 @@ from __future__ import annotations
 import asyncio
 import codecs
 import hashlib
-import zlib
-from collections.abc import AsyncIterator, Iterator
+import sys
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 from starlette.requests import ClientDisconnect, Request
 
+from reward_gateway.bodies.decoding import ENCODINGS, Undecodable, make_decoder
 from reward_gateway.errors import ProblemError
 from reward_gateway.pace import Pace
 from services.contracts.problems import ProblemCode
 
-_STEP_BYTES = 262_144
 _RETRY_S = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """A body's text and the SHA-256 of its bytes, both after decompression. `size` is in bytes."""
+    """A body's text and the SHA-256 of its bytes, both after decompression. `size`: the memory of the text, bytes."""
 
     text: str
     digest: str
@@ -29,11 +29,18 @@ class Body:
 
 
 class BodyBudget:
-    """Bytes of bodies that all requests together may hold; what does not fit is refused, not queued."""
+    """Bytes of bodies that all requests and answers in flight hold; a request that does not fit is refused.
+
+    An answer is never refused: while slow readers keep many of them here, fewer requests get in.
+    """
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.held = 0
+
+    def hold(self, size: int) -> None:
+        """An answer waits to be sent."""
+        self.held += size
 
     def take(self, size: int) -> None:
         """Raises `ProblemError` (429) when the budget is used up."""
@@ -58,14 +65,15 @@ async def read_body(request: Request, budget: BodyBudget, *, limit: int, timeout
     """
     _check_media_type(request.headers.get("content-type"))
     encoding = request.headers.get("content-encoding", "identity").strip().lower()
-    if encoding not in ("identity", "", "gzip", "x-gzip", "deflate"):
+    encoding = {"x-gzip": "gzip", "": "identity"}.get(encoding, encoding)
+    if encoding not in ("identity", *ENCODINGS):
         raise ProblemError(
             ProblemCode.UNSUPPORTED_ENCODING,
-            "send the body as it is, or with Content-Encoding gzip or deflate",
-            headers={"Accept-Encoding": "gzip, deflate"},
+            f"send the body as it is, or with one Content-Encoding of {', '.join(ENCODINGS)}",
+            headers={"Accept-Encoding": ", ".join(ENCODINGS)},
         )
     announced = request.headers.get("content-length", "")
-    if encoding in ("identity", "") and announced.isascii() and announced.isdigit() and int(announced) > limit:
+    if encoding == "identity" and announced.isascii() and announced.isdigit() and int(announced) > limit:
         raise _too_large(limit)
     taken = _Taken(budget)
     try:
@@ -87,9 +95,11 @@ class _Taken:
         self.budget = budget
         self.size = 0
 
-    def add(self, size: int) -> None:
-        self.budget.take(size)
-        self.size += size
+    def reach(self, size: int) -> None:
+        """Take what is missing to `size`."""
+        if size > self.size:
+            self.budget.take(size - self.size)
+            self.size = size
 
     def undo(self) -> None:
         self.budget.give(self.size)
@@ -100,66 +110,42 @@ async def _read(request: Request, encoding: str, taken: _Taken, limit: int) -> B
     decoder = codecs.getincrementaldecoder("utf-8")("strict")
     digest = hashlib.sha256()
     pieces: list[str] = []
+    size = characters = width = 0
     pace = Pace()
     try:
         async for piece in _decompressed(request.stream(), encoding):
-            taken.add(len(piece))
-            if taken.size > limit:
+            size += len(piece)
+            if size > limit:
                 raise _too_large(limit)
             digest.update(piece)
-            pieces.append(decoder.decode(piece))
+            text = decoder.decode(piece)
+            pieces.append(text)
+            characters, width = characters + len(text), max(width, _width(text))
+            taken.reach(max(size, characters * width))
             await pace.rest()
         pieces.append(decoder.decode(b"", final=True))
     except UnicodeDecodeError as error:
         raise ProblemError(ProblemCode.MALFORMED_JSON, f"the body is not UTF-8: {error.reason}") from None
-    except zlib.error:
+    except Undecodable:
         raise ProblemError(ProblemCode.MALFORMED_BODY, f"the body is not valid {encoding}") from None
     return Body("".join(pieces), digest.hexdigest(), taken.size)
 
 
+def _width(text: str) -> int:
+    """Bytes that Python keeps for each character of a text that has these among others: 1, 2 or 4."""
+    return 1 if text.isascii() else min(4, sys.getsizeof(text) // len(text))
+
+
 async def _decompressed(stream: AsyncIterator[bytes], encoding: str) -> AsyncIterator[bytes]:
-    if encoding in ("identity", ""):
+    if encoding == "identity":
         async for chunk in stream:
             yield chunk
         return
-    inflater = _Inflater(gzip=encoding != "deflate")
+    decoder = make_decoder(encoding)
     async for chunk in stream:
-        for piece in inflater.feed(chunk):
+        for piece in decoder.feed(chunk):
             yield piece
-    inflater.finish()
-
-
-class _Inflater:
-    """gzip (also of several members) or deflate (zlib, or raw as some clients send it), in bounded steps."""
-
-    def __init__(self, *, gzip: bool) -> None:
-        self._gzip = gzip
-        self._started = False
-        self._inflate = zlib.decompressobj(wbits=31 if gzip else 15)
-
-    def feed(self, data: bytes) -> Iterator[bytes]:
-        """Yield what `data` decompresses to, at most `_STEP_BYTES` at a time. Raises `zlib.error`."""
-        while data:
-            if self._inflate.eof:
-                if not self._gzip:
-                    raise zlib.error("data after the end of the stream")
-                self._inflate = zlib.decompressobj(wbits=31)
-            try:
-                piece = self._inflate.decompress(data, _STEP_BYTES)
-            except zlib.error:
-                if self._gzip or self._started:
-                    raise
-                self._inflate = zlib.decompressobj(wbits=-15)
-                piece = self._inflate.decompress(data, _STEP_BYTES)
-            self._started = True
-            data = self._inflate.unused_data if self._inflate.eof else self._inflate.unconsumed_tail
-            if piece:
-                yield piece
-
-    def finish(self) -> None:
-        """Raises `zlib.error` when the stream is cut short."""
-        if not self._inflate.eof:
-            raise zlib.error("the stream is cut short")
+    decoder.finish()
 
 
 def _check_media_type(header: str | None) -> None:

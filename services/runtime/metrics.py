@@ -73,6 +73,9 @@ RECORDED = Counter("lean_reward_recorded", "Candidates that the recorder wrote."
 RECORDINGS_LOST = Counter("lean_reward_recordings_lost", "Candidates that the recorder could not keep.", ("cause",))
 PROBLEMS = Counter("lean_reward_problems", "Requests answered with a problem document.", ("code",))
 DISCONNECTS = Counter("lean_reward_disconnects", "Requests whose client left before the answer.")
+CONNECTIONS_DROPPED = Counter(
+    "lean_reward_connections_dropped", "Connections that the gateway closed on a client.", ("cause",)
+)
 QUEUE_DEPTH = Gauge("lean_reward_queue_depth", "Jobs that wait.")
 QUEUE_OLDEST_AGE = Gauge("lean_reward_queue_oldest_age_seconds", "How long the oldest of them has waited.")
 QUEUE_RUNNING = Gauge("lean_reward_queue_running", "Jobs that workers hold.")

@@ -103,6 +103,13 @@ class GatewaySettings(_Section):
     max_body_bytes: int = Field(512 * 2**20, gt=0, description="One body after decompression, bytes.")
     max_bodies_bytes: int = Field(2 * 2**30, gt=0, description="All bodies in flight together, bytes.")
     body_timeout_s: float = Field(300.0, gt=0, description="A body must be complete after this, seconds.")
+    head_timeout_s: float = Field(
+        10.0, gt=0, description="A request's line and headers must be there by then, seconds."
+    )
+    slow_reader_s: float = Field(
+        30.0, gt=0, description="A client that reads none of its answer for so long is disconnected, seconds."
+    )
+    max_connections: int = Field(10_000, gt=0, description="Connections beyond which one is refused with 503.")
     max_batches: int = Field(512, gt=0, description="Batches in flight beyond which one is refused with 429.")
     max_in_flight: int = Field(
         262_144, gt=0, description="Candidates in flight beyond which a batch is refused with 429."
@@ -159,7 +166,8 @@ class RecorderSettings(_Section):
 
     folder: Path | None = Field(None, description="Folder for the Parquet files of a gateway; empty: no recording.")
     code: bool = Field(
-        False, description="Also record programs, and ids and groups as they are; otherwise keyed digests stand for them."
+        False,
+        description="Also record programs, and ids and groups as they are; otherwise keyed digests stand for them.",
     )
     buffer: int = Field(
         262_144,
@@ -271,7 +279,7 @@ class EvaluatorSettings(_Section):
     feedback_context: int = Field(
         32_768, ge=16, description="Tokens of the feedback model, read and written; it rejects programs of over half."
     )
-    toolchain: str | None = Field(None, description="Lean version that the models were trained to predict.")
+    toolchain: str | None = Field(None, description="Lean version that models without a card were trained to predict.")
     start_s: float = Field(900.0, gt=0, description="Longest start of a model server, seconds.")
     max_tokens: int = Field(16_384, ge=1, description="Longest trace, tokens; one that reaches it counts as invalid.")
     gate_tokens: int = Field(131_072, ge=1, description="Tokens of programs that one gate holds at once.")

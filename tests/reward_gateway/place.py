@@ -15,6 +15,7 @@ import uvicorn
 
 from reward_gateway.app import create_app
 from reward_gateway.gateway import Gateway
+from reward_gateway.server import make_config
 from services.contracts.lean import CheckTask, EngineIdentity, LeanJob, LeanOutcome, WorkerInfo
 from services.contracts.outcomes import LeanStatus, Reason, Verdict
 from services.queue import Claim, Completion, JobQueue, connect
@@ -146,7 +147,7 @@ class Place:
         app = create_app(chosen)
         listener = socket.create_server(("127.0.0.1", 0))
         port = listener.getsockname()[1]
-        server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=1))
+        server = uvicorn.Server(make_config(app, chosen))
         task = asyncio.create_task(server.serve(sockets=[listener]))
         await until(lambda: server.started)
         client = httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=30)

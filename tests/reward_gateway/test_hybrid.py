@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from services.queue.jobs import STEPS
 from services.contracts.lean import LeanOutcome, WorkerInfo
 from services.contracts.outcomes import LeanStatus, Reason, Verdict
 from services.contracts.proofs import ScoreResponse
 from services.queue import Completion
+from services.queue.jobs import STEPS
 from tests.reward_gateway.place import IDENTITY, Place, candidates, theorem, until, valid
 from tests.reward_gateway.scripted_evaluator import evaluator
 
