@@ -13,7 +13,7 @@ from pathlib import Path
 
 FOLDER = Path(sys.argv[0]).resolve().parents[3]
 DELAY_S = float((FOLDER / "delay").read_text())
-KEPT = 4096  # environments; older ones are forgotten, as nobody asks for them again
+KEPT = 4096  # environments; those that were not used for longest are forgotten
 
 THEOREM = re.compile(r"^(?:theorem|lemma)\s+(\S+)", re.MULTILINE)
 QUESTION = re.compile(r'^(#check "[^"]*"|#print axioms \S+|#print \S+|#check @?\S+|set_option \S+ "\?")$', re.MULTILINE)
@@ -73,10 +73,14 @@ def main():
         elif env is not None and env not in environments:
             reply = {"message": "Unknown environment."}
         else:
-            messages, environments[count] = run(query["cmd"], environments.get(env, frozenset()))
+            known = frozenset() if env is None else environments.pop(env)
+            if env is not None:
+                environments[env] = known  # used last
+            messages, environments[count] = run(query["cmd"], known)
             reply = {"env": count, **({"messages": messages} if messages else {})}
             count += 1
-        environments.pop(count - KEPT, None)
+        if len(environments) > KEPT:
+            del environments[next(iter(environments))]
         sys.stdout.write(json.dumps(reply) + "\n\n")
         sys.stdout.flush()
 
