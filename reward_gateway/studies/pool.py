@@ -112,12 +112,11 @@ def run_pool(batches: Sequence[PoolBatch], workers: int) -> PoolRun:
         state = states[number]
         batch = state.batch
         if event is _Event.ENDED:
-            if check not in state.running:
-                continue  # cancelled at the cutoff
-            busy_s[number] += at - state.running.pop(check)
-            state.ends[check] = at - batch.arrival_s
-            state.ended.add(check)
-            idle += 1
+            if check in state.running:  # else it was cancelled at the cutoff
+                busy_s[number] += at - state.running.pop(check)
+                state.ends[check] = at - batch.arrival_s
+                state.ended.add(check)
+                idle += 1
         elif event is _Event.CUTOFF:
             busy_s[number] += sum(at - since for since in state.running.values())
             idle += len(state.running)
@@ -136,6 +135,8 @@ def run_pool(batches: Sequence[PoolBatch], workers: int) -> PoolRun:
             for check, priority in batch.ordering.raises(at - batch.arrival_s, state.waiting, state.ended).items():
                 heapq.heappush(line, (-priority, state.place[check], number, check))
             heapq.heappush(events, (at + batch.ordering.pause_s, _Event.RAISE, number, 0))
+        if events and events[0][0] == at:
+            continue  # all that happens in this moment, before anybody takes a check
         while idle and line:
             _, _, number, check = heapq.heappop(line)
             state = states[number]

@@ -83,7 +83,7 @@ def _predictions(rows: Sequence[Row]) -> Predictions | None:
     if all(row["predicted"] is None for row in rows):
         return None
     return Predictions(
-        np.array([_NUMBERS[row["predicted"]] for row in rows]),
+        np.array([OPEN if row["misstated"] else _NUMBERS[row["predicted"]] for row in rows]),
         _times([row["predicted_at_s"] for row in rows]),
         np.array([_chance(row) for row in rows]),
     )

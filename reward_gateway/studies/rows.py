@@ -63,6 +63,7 @@ def rows(finished: Finished, names: Names) -> Iterator[dict[str, Any]]:
             "lean_status": LeanStatus.SKIPPED.value,
             "lean_verdict": Verdict.UNKNOWN.value,
             "cached": False,
+            "misstated": False,
         }
         if isinstance(prepared, Rejection):
             row["precheck"] = prepared.reason.value
@@ -85,6 +86,7 @@ def _checked(state: BatchState, cut: Cut, prepared: Prepared, names: Names, with
         "features": features(code).tolist(),
         "lean_status": without_lean.value,
         "cached": prepared.key in state.cached,
+        "misstated": prepared.key in state.misstated,
     }
     answer = state.answers.get(prepared.key)
     if answer is not None and answer.at_s <= cut.at_s:

@@ -46,6 +46,9 @@ COLUMNS = (
     Column("check_s", "number", "Time of the check itself, seconds.", optional=True),
     Column("lean_at_s", "number", "When the gateway had Lean's answer, seconds after receipt.", optional=True),
     Column("cached", "flag", "The verdict cache answered."),
+    Column(
+        "misstated", "flag", "A prediction of valid counts for nothing: the statement is not in the program as it is."
+    ),
     Column("predicted", "word", "The evaluator's verdict; null where none came by the cutoff.", optional=True),
     Column("predicted_reason", "word", "Its reason.", optional=True),
     Column("gate", "number", "The gate's probability of valid.", optional=True),

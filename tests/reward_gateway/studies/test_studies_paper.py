@@ -1,0 +1,112 @@
+"""The synthetic cohort against the paper's numbers, and the comparison that is printed."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from reward_gateway.studies import paper
+from reward_gateway.studies.commands import app
+from reward_gateway.studies.compare import Mechanism, compare, paper_cohort
+from reward_gateway.studies.plan import Demand, Planner, Unreachable
+from reward_gateway.studies.synthetic import FIXED_POOL, synthetic_cohort
+
+ON_A_POOL_THAT_NEVER_IDLES = {"scoring", "step", "saving"}
+ON_UNDISTURBED_WORKERS = {"scaling_64", "scaling_96"}
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("mechanism", list(Mechanism))
+def test_every_relation_that_can_hold_does_within_5_percent(mechanism: Mechanism, seed: int) -> None:
+    rows = compare(paper_cohort(np.random.default_rng(seed)), mechanism)
+    assert [row.relation for row in rows] == list(paper.RELATIONS)
+    known = ON_A_POOL_THAT_NEVER_IDLES | (ON_UNDISTURBED_WORKERS if mechanism is Mechanism.FIXED else set())
+    assert {row.relation.name for row in rows if not row.holds} == known
+
+
+def test_counted_shares_are_exactly_those_of_the_papers_cohort() -> None:
+    cohort = synthetic_cohort(FIXED_POOL, np.random.default_rng(3))
+    assert len(cohort) == paper.ROLLOUTS
+    assert (~cohort.asked).sum() == paper.NO_CODE
+    late = cohort.asked & (cohort.seconds >= paper.TIMEOUT_S)
+    resolved = late & np.isfinite(cohort.seconds)
+    assert (late.sum(), resolved.sum()) == (paper.TIMEOUTS, paper.RESOLVED)
+    assert (cohort.verdict[resolved] == 1).sum() == paper.RESOLVED_VALID
+    assert cohort.labelled.sum() == paper.LABELLED
+    assert (cohort.verdict[cohort.labelled] == 1).mean() == pytest.approx(paper.VALID, abs=1e-4)
+
+
+def test_a_fleet_that_is_found_reaches_its_goal_and_a_smaller_one_does_not() -> None:
+    cohort = paper_cohort(np.random.default_rng(0), batches=4)
+    demand = Demand(batch=128, every_s=720.0, trainers=6, deadline_s=90.0, timeout_s=60.0, cost=paper.CASCADE_COST)
+    planner = Planner(cohort, demand)
+    point = planner.fewest(lean_share=0.5)
+    assert point.lean_share >= 0.5
+    assert planner.simulate(int(point.workers * 0.8)).lean_share < 0.5
+    exact = planner.fewest(wrong_share=0.05)
+    assert exact.wrong_share is not None
+    assert exact.wrong_share <= 0.05
+    shares = [one.lean_share for one in planner.over_workers([8, 32, 128])]
+    assert shares == sorted(shares)
+    assert all(0 <= one.busy <= 1 for one in planner.over_workers([1, 8, 512]))
+    with pytest.raises(Unreachable, match="reached at best"):
+        planner.fewest(lean_share=0.999)
+
+
+def test_gpus_are_those_that_the_deadline_needs() -> None:
+    cohort = paper_cohort(np.random.default_rng(0), batches=4)
+    demand = Demand(batch=1024, every_s=720.0, trainers=2, deadline_s=90.0, timeout_s=60.0, cost=paper.CASCADE_COST)
+    gpus = Planner(cohort, demand).gpus
+    assert gpus is not None
+    assert (gpus.batch, gpus.ready_s) == (8, pytest.approx(90.0))
+    assert gpus.load == pytest.approx(2 * 8 * 90 / 720)
+    with pytest.raises(Unreachable, match="even for one program"):
+        Planner(cohort, Demand(64, 720.0, 1, 20.0, 60.0, paper.CASCADE_COST))
+
+
+def test_a_deadline_after_the_next_batch_is_refused() -> None:
+    with pytest.raises(ValueError, match="a batch every 60 s already"):
+        Demand(64, 60.0, 1, 90.0, 60.0, paper.CASCADE_COST)
+
+
+def run(*arguments: str) -> tuple[int, str]:
+    done = CliRunner().invoke(app, list(arguments))
+    return done.exit_code, done.output
+
+
+def test_the_paper_and_the_replay_are_printed_side_by_side_with_what_does_not_hold_and_why() -> None:
+    status, text = run("replay", "--paper")
+    assert status == 0, text
+    assert "batch time, 60 s limit" in text
+    assert "does not hold" in text
+    assert "cannot give 43% of the verdicts after 90 s" in " ".join(text.split())
+
+
+def test_a_plan_names_the_fleet_and_writes_its_curves(tmp_path: object) -> None:
+    status, text = run("plan", "--batch", "64", "--trainers", "3", "--json", "--plot", f"{tmp_path}/p.svg")
+    assert status == 0, text
+    told = json.loads(text)
+    assert told["fleet"]["lean_share"] >= 0.43
+    assert len(told["by_workers"]) >= 3
+    with open(f"{tmp_path}/p.svg", encoding="utf-8") as file:
+        assert "<svg" in file.read()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "says"),
+    [
+        (("replay", "nowhere.parquet"), 2, "cannot read nowhere.parquet"),
+        (("replay", "--cutoff", "soon"), 2, "neither seconds above 0"),
+        (("replay", "x.parquet", "--paper"), 2, "leave out COHORT"),
+        (("replay", "--plot", "x.pdf"), 2, "ends in .png or .svg"),
+        (("plan", "--deadline", "800"), 2, "a batch every 720 s already"),
+        (("plan", "--deadline", "20", "--batch", "64"), 1, "even for one program"),
+        (("plan", "--true-positive", "1.5", "--evaluator", "synthetic"), 2, "strictly between 0 and 1"),
+    ],
+)
+def test_what_cannot_be_used_is_told(arguments: tuple[str, ...], status: int, says: str) -> None:
+    ended, text = run(*arguments)
+    assert (ended, says in " ".join(text.replace("│", " ").split())) == (status, True), text
