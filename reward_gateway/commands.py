@@ -1,4 +1,4 @@
-"""`lean-reward gateway`, `lean-reward openapi` and `lean-reward label export`."""
+"""`lean-reward gateway`, `openapi`, `label export` and `report`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from typing import Any
 import typer
 
 from reward_gateway.quality.commands import app as label
+from reward_gateway.reports.commands import report
 
 app = typer.Typer()
 app.add_typer(label, name="label")
+app.command("report")(report)
 
 
 @app.command("gateway")
