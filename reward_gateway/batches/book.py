@@ -329,7 +329,12 @@ class Batches:
         try:
             body = await parse_score_body(request, self._settings.max_candidates)
             plan = make_plan(body.options, self._settings, self._records.owner(record.key))
-        except ProblemError as error:  # this server's settings do not allow any more what another one's did
+        except ProblemError as error:
+            if error.code is ProblemCode.INVALID_REQUEST:
+                # A newer gateway accepted it and this one cannot read it; its caller finds one that can.
+                get_logger().warning("job_of_another_release", batch=record.id)
+                return None
+            # This server's settings do not allow any more what another one's did.
             await self._records.finish(record.key, JobState.FAILED, problem=error.document(record.id), anywhere=True)
             await self._desk.withdraw(record.subscriber)
             return None

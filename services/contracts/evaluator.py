@@ -60,6 +60,7 @@ class Prediction(Wire):
     """What the evaluator says about one program: a line of the streamed answer (`application/x-ndjson`)."""
 
     model_config = ConfigDict(
+        extra="ignore",  # gateways and evaluators are upgraded one after the other, likewise below
         json_schema_extra={
             "examples": [
                 {
@@ -73,7 +74,7 @@ class Prediction(Wire):
                     "elapsed_s": 1.4,
                 }
             ]
-        }
+        },
     )
 
     id: str
@@ -162,6 +163,8 @@ class EvaluatorQuality(Wire):
 class EvaluatorModel(Wire):
     """A model that predicts, and the Lean that it was trained to predict, where it says so."""
 
+    model_config = ConfigDict(extra="ignore")
+
     name: str
     toolchain: str | None = None
     demonstration: bool = Field(default=False, description="It shows how things work; its predictions mean nothing.")
@@ -169,6 +172,8 @@ class EvaluatorModel(Wire):
 
 class EvaluatorReadiness(Wire):
     """`GET /readyz` of the evaluator: whether it can predict now (200) or not (503), and with what."""
+
+    model_config = ConfigDict(extra="ignore")
 
     status: Literal["ready", "not_ready"]
     missing: tuple[Missing, ...] = ()

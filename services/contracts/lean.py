@@ -8,16 +8,29 @@ from __future__ import annotations
 
 from enum import Enum
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from services.contracts.outcomes import LeanStatus, Profile, Reason, Verdict
+
+CONTRACT = 1
+"""Version of what a job means. It goes up with a field that a worker must not overlook, see `LeanJob.needs`."""
 
 
 class _Frozen(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Position(_Frozen):
+class _Travelling(BaseModel):
+    """Read by processes of another release during an upgrade: a field that the reader does not know is left out.
+
+    So a field may only be added with a default that means what its absence meant; one that changes the verdict of a
+    program needs a new `CONTRACT` besides.
+    """
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class Position(_Travelling):
     """A place in the candidate's text: 1-based line, 0-based column in code points, as Lean counts them."""
 
     line: int = Field(ge=1)
@@ -30,7 +43,7 @@ class Severity(str, Enum):
     INFO = "info"
 
 
-class Message(_Frozen):
+class Message(_Travelling):
     """One message of Lean about the candidate. `data` is text that the candidate can influence: never judge by it."""
 
     severity: Severity
@@ -40,7 +53,7 @@ class Message(_Frozen):
     kind: str | None = Field(default=None, description="Lean's own message kind, where the engine reports one.")
 
 
-class EngineIdentity(_Frozen):
+class EngineIdentity(_Travelling):
     """What a cached verdict depends on besides the task: never reuse a verdict across different identities."""
 
     engine: str = Field(description="`embedded` or `repl`.")
@@ -48,7 +61,7 @@ class EngineIdentity(_Frozen):
     environment: str = Field(description="Hash of what can be imported (library, patches, project manifest).")
 
 
-class CheckTask(_Frozen):
+class CheckTask(_Travelling):
     """One candidate, ready for an engine: the precheck has passed."""
 
     code: str = Field(description="The complete program, its imports included.")
@@ -103,7 +116,7 @@ class TargetFacts(_Frozen):
     kernel_detail: str | None = None
 
 
-class TacticState(_Frozen):
+class TacticState(_Travelling):
     """A tactic and the goals around it, for reference traces (learning-lean-feedback, Appendix C)."""
 
     tactic: str
@@ -131,15 +144,26 @@ class CheckAnswer(_Frozen):
     tactics: tuple[TacticState, ...] = ()
 
 
-class LeanJob(_Frozen):
-    """One unit of work in the queue. Its key is a hash of everything that the verdict depends on."""
+class LeanJob(_Travelling):
+    """One unit of work in the queue. Its key is a hash of everything that the verdict depends on.
+
+    A worker that is older than what the job needs cannot read it: no verdict, rather than one by the wrong rules.
+    """
 
     key: str
     task: CheckTask
+    needs: int = Field(default=1, ge=1, description="The least `CONTRACT` of a worker that judges it right.")
     label_only: bool = Field(default=False, description="Finished after a cutoff only to label a prediction.")
 
+    @field_validator("needs")
+    @classmethod
+    def _known(cls, needs: int) -> int:
+        if needs > CONTRACT:
+            raise ValueError(f"the job needs version {needs} of the contract, this process knows {CONTRACT}")
+        return needs
 
-class LeanOutcome(_Frozen):
+
+class LeanOutcome(_Travelling):
     """The result of a `LeanJob`: Lean's verdict, or which of the four faults kept it away."""
 
     status: LeanStatus
@@ -156,7 +180,7 @@ class LeanOutcome(_Frozen):
     identity: EngineIdentity | None = None
 
 
-class WorkerInfo(_Frozen):
+class WorkerInfo(_Travelling):
     """What a Lean worker announces about itself through the queue, again and again while it lives."""
 
     worker: str

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 import services.contracts
 from services.contracts.base import Wire
+from services.contracts.evaluator import EvaluatorModel, EvaluatorReadiness, Prediction
 from services.contracts.problems import ProblemCode
 from services.contracts.proofs import Candidate, ScoreRequest
 from services.contracts.trajectories import PenaltiesRequest, Rollout
@@ -34,7 +35,12 @@ def test_examples_are_valid_and_survive_a_round_trip(model: type[BaseModel]) -> 
         assert model.model_validate_json(value.model_dump_json()) == value
 
 
-@pytest.mark.parametrize("model", [m for m in _models() if issubclass(m, Wire)], ids=lambda m: m.__name__)
+BETWEEN_RELEASES = (Prediction, EvaluatorModel, EvaluatorReadiness)  # see test_upgrades.py
+
+
+@pytest.mark.parametrize(
+    "model", [m for m in _models() if issubclass(m, Wire) and m not in BETWEEN_RELEASES], ids=lambda m: m.__name__
+)
 def test_wire_models_forbid_unknown_fields(model: type[BaseModel]) -> None:
     assert model.model_json_schema()["additionalProperties"] is False
 
