@@ -21,13 +21,16 @@ from services.contracts.proofs import Candidate, CandidateResult, CutoffPolicy, 
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
 app = typer.Typer()
 
 _EXPECTED = "expected"  # a line may say what verdict it should get: {"verdict": ..., "reason": ...}
 _IGNORED = ("note",)
 _RETRY_S = 30.0
-_LONGEST_DETAIL = 60
+_LONGEST_DETAIL = 200
+_WIDTH_OF_DETAILS = 130  # columns of a terminal that has room for them in the table
+_WIDTHS = {"verdict": 9, "reward": 6, "source": 8, "reason": 20, "check": 9}
 _WIDTH_WITHOUT_TERMINAL = 140
 
 
@@ -208,26 +211,15 @@ def _print(
     rows: int,
 ) -> None:
     from rich.markup import escape
-    from rich.table import Table
 
-    colour = {"valid": "green", "invalid": "red", "unknown": "yellow"}
-    table = Table("candidate", "verdict", "reward", "source", "reason", "check", "what Lean or the policy said")
-    for column in table.columns[:-1]:
-        column.no_wrap = True
-    for result in results[:rows]:
-        verdict = result.verdict.value
-        check = "" if result.lean.elapsed_s is None else f"{result.lean.elapsed_s * 1000:.0f} ms"
-        table.add_row(
-            escape(result.id) + ("" if result not in surprises else " [bold red](unexpected)[/]"),
-            f"[{colour[verdict]}]{verdict}[/]",
-            "-" if result.reward is None else f"{result.reward:g}",
-            result.source.value,
-            result.reason.value,
-            check,
-            escape(" ".join((result.detail or "").split())[:_LONGEST_DETAIL]),
-        )
-    if rows:
-        console.print(table)
+    wide = console.width >= _WIDTH_OF_DETAILS
+    shown = results[:rows]
+    if shown:
+        console.print(_table(shown, surprises, console.width))
+    if not wide:
+        for result in shown:
+            if result.detail:
+                console.print(f"[bold]{escape(result.id)}[/]: {escape(_in_one_line(result))}", highlight=False)
     seconds = sum(response.stats.elapsed_s for response in responses)
     by_verdict = Counter(result.verdict.value for result in results)
     by_source = Counter(result.source.value for result in results)
@@ -238,4 +230,43 @@ def _print(
         + ", ".join(f"{name} {count}" for name, count in sorted(by_source.items()))
     )
     if given.expected:
-        console.print(f"{len(given.expected) - len(surprises)} of {len(given.expected)} as expected")
+        console.print(
+            f"{len(given.expected) - len(surprises)} of {len(given.expected)} as expected (! marks the others)"
+        )
+
+
+def _table(results: list[CandidateResult], surprises: list[CandidateResult], width: int) -> Table:
+    """The verdicts in `width` columns: long ids are cut, everything else is whole from 80 on; details where there is
+    room for them."""
+    from rich import box
+    from rich.markup import escape
+    from rich.table import Table
+
+    wide = width >= _WIDTH_OF_DETAILS
+    colour = {"valid": "green", "invalid": "red", "unknown": "yellow"}
+    room = width - sum(_WIDTHS.values()) - 2 * len(_WIDTHS) - 3  # gaps and edges
+    ids = max(9, min(max(len(result.id) for result in results), room if not wide else 40))
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("candidate", no_wrap=True, overflow="ellipsis", width=ids)
+    for name, columns in _WIDTHS.items():
+        table.add_column(name, no_wrap=True, width=columns)
+    if wide:
+        table.add_column("what Lean or the policy said", no_wrap=True, overflow="ellipsis", width=room - ids - 2)
+    for result in results:
+        verdict = result.verdict.value
+        surprise = " [bold red]![/]" if result in surprises else ""
+        cells = [
+            escape(result.id),
+            f"[{colour[verdict]}]{verdict}[/]{surprise}",
+            "-" if result.reward is None else f"{result.reward:g}",
+            result.source.value,
+            result.reason.value,
+            "" if result.lean.elapsed_s is None else f"{result.lean.elapsed_s * 1000:.0f} ms",
+        ]
+        table.add_row(*cells, *([escape(_in_one_line(result))] if wide else []))
+    return table
+
+
+def _in_one_line(result: CandidateResult) -> str:
+    text = " ".join((result.detail or "").split())
+    return text if len(text) <= _LONGEST_DETAIL else f"{text[: _LONGEST_DETAIL - 1]}…"

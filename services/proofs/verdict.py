@@ -93,7 +93,8 @@ def judge(task: CheckTask, answer: CheckAnswer, *, repeated: bool = False) -> Le
     """
     case = _Case(task, answer)
     if answer.status is CheckStatus.TIMEOUT:
-        return case.undecided(LeanStatus.TIMEOUT, Reason.LEAN_TIMEOUT, answer.detail or "the time limit was reached")
+        detail = answer.detail or f"not finished after {task.timeout_s:g} s"
+        return case.undecided(LeanStatus.TIMEOUT, Reason.LEAN_TIMEOUT, detail)
     if answer.status in (CheckStatus.CRASHED, CheckStatus.OUT_OF_MEMORY):
         ended = "ran out of memory" if answer.status is CheckStatus.OUT_OF_MEMORY else "crashed Lean"
         detail = answer.detail or "no further detail"

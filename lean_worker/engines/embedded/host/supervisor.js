@@ -58,7 +58,7 @@ class Supervisor {
   startClock({ softMs, hardMs }) {
     const { timers } = this.running;
     timers.push(setTimeout(() => this.interrupt(), softMs));
-    timers.push(setTimeout(() => this.die('timeout', `still running after ${hardMs} ms`), hardMs));
+    timers.push(setTimeout(() => this.die('timeout', `not finished after ${softMs / 1000} s`), hardMs));
   }
 
   /** Stop the running check through its heartbeat counter, for as long as it runs. */
