@@ -6,6 +6,9 @@ const STATE_ENVIRONMENT = 0;
 const STATE_MESSAGES = 1;
 const STATE_SCOPES = 2;
 
+/** A scope (Lean.Elab.Command.Scope): its flags are bytes after the fields. */
+const SCOPE_IS_NONCOMPUTABLE = 0;
+
 class Frontend {
   /**
    * @param {import('./objects.js').Objects} objects
@@ -37,10 +40,18 @@ class Frontend {
     return { context, syntax, parserState: o.field(rest, 0), messages: o.field(rest, 1) };
   }
 
-  /** The command state at the start of a text in the pristine environment. */
+  /**
+   * The command state at the start of a text in the pristine environment.
+   *
+   * The whole text is a `noncomputable section`, and inner scopes inherit that: the package has no compiled form of the
+   * library that Lean's compiler could read, so `def`s and instances that use it would be refused though they are right.
+   * A proof never depends on compiled code: what does (`native_decide`) rests on an axiom that no proof may use.
+   */
   initialState(messages) {
     const o = this.objects;
     const state = this.fn.l_Lean_Elab_Command_mkState(o.share(this.environment), messages, o.share(this.options)) >>> 0;
+    const scope = o.field(o.field(state, STATE_SCOPES), 0);
+    o.setScalarByte(scope, SCOPE_IS_NONCOMPUTABLE, 1);
     return state;
   }
 

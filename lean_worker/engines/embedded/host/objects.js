@@ -52,6 +52,10 @@ class Objects {
   }
   /** A byte after the last field. */
   scalarByte(p, offset) { return this.byte(p + HEADER + 4 * this.fieldCount(p) + offset); }
+  setScalarByte(p, offset, value) {
+    const at = p + HEADER + 4 * this.fieldCount(p) + offset; // the views are fresh now
+    this.bytes[at] = value;
+  }
   /** A 32-bit word after the last field. */
   scalarWord(p, offset) { return this.word(p + HEADER + 4 * this.fieldCount(p) + offset); }
 
