@@ -34,10 +34,11 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class Platform:
-    """A running gateway at `url`; `parts` names the processes."""
+    """A running gateway at `url` and its queue; `parts` names the processes."""
 
     url: str
     parts: Mapping[str, tuple[int, ...]]
+    queue_url: str
 
     def use(self) -> dict[str, Use]:
         """What each part has used so far. What below it has ended counts no more."""
@@ -113,7 +114,7 @@ def running(
         parts["workers"] = tuple(_start(stack, worker, variables) for _ in range(workers))
         url = f"http://127.0.0.1:{port}"
         _until_ready(url, engines=workers)
-        yield Platform(url, parts)
+        yield Platform(url, parts, server.url)
 
 
 def _start(stack: contextlib.ExitStack, command: list[str], environment: dict[str, str]) -> int:

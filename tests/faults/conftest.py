@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from lean_worker.engines.embedded.layout import Installation
 from tests.faults.services_under_fault import Platform
 
 _RECOVERIES: dict[str, float] = {}
@@ -41,3 +42,8 @@ def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
         yield made
     finally:
         made.stop()
+
+
+@pytest.fixture(scope="session")
+def installation() -> Installation:
+    return Installation.locate()

@@ -65,7 +65,14 @@ def test_a_network_that_drops_everything(tmp_path: Path, recovered: Recovered) -
             socket_path = tmp_path / "redis.sock"
             platform = Platform(tmp_path, workers=1, redis_socket=socket_path)
             port = platform.redis.port
-            platform.redis.command = [*inside(line.near), *platform.redis.command, "--bind", NEAR, "--protected-mode", "no"]
+            platform.redis.command = [
+                *inside(line.near),
+                *platform.redis.command,
+                "--bind",
+                NEAR,
+                "--protected-mode",
+                "no",
+            ]
             far = platform.make_worker("far", f"redis://{NEAR}:{port}/0")
             far.command = [*inside(line.far), *far.command]
 

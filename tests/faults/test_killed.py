@@ -49,7 +49,9 @@ def test_a_killed_lean(platform: Platform, recovered: Recovered) -> None:
         recovered(traffic.flows())
     traffic.ledger.verify()
     until(
-        lambda: victim.count("lean_reward_engine_restarts_total", cause="crashed") > before, 20, "the restart is counted"
+        lambda: victim.count("lean_reward_engine_restarts_total", cause="crashed") > before,
+        20,
+        "the restart is counted",
     )
 
 

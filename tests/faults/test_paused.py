@@ -91,7 +91,7 @@ def test_a_lean_that_never_wakes_up(two_gateways: Platform, recovered: Recovered
 
 
 def test_a_gateway_that_was_taken_for_dead(two_gateways: Platform, recovered: Recovered) -> None:
-    """Another gateway gives up its jobs; when it wakes up it asks for them again, and its clients have right answers."""
+    """Another gateway gives up its jobs; when it wakes up it asks for them again, and its clients are answered."""
     platform = two_gateways
     sleeper, other = platform.gateway
     with Traffic(platform.url) as traffic:

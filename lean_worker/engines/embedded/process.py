@@ -11,6 +11,7 @@ from typing import Any
 from lean_worker.engines.base import EngineUnavailable
 from lean_worker.engines.embedded.identity import HOST
 from lean_worker.engines.embedded.layout import Installation, node_executable
+from lean_worker.engines.embedded.programs import require_unchanged
 
 _START_TIMEOUT_S = 60.0
 _LINE_LIMIT = 64 << 20  # bytes of one reply
@@ -36,6 +37,7 @@ class HostProcess:
     @classmethod
     async def start(cls, installation: Installation, memory_mb: int) -> HostProcess:
         """Raises `EngineUnavailable`."""
+        await require_unchanged(installation)
         options = {"js": str(installation.js), "wasm": str(installation.wasm), "memoryMb": memory_mb}
         readable = [HOST, installation.js, installation.wasm, installation.snapshots]
         try:
