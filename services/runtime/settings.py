@@ -52,6 +52,17 @@ class LogSettings(_Section):
     )
 
 
+class TracingSettings(_Section):
+    """OpenTelemetry traces, with the extra `tracing`."""
+
+    endpoint: str | None = Field(
+        None,
+        pattern=r"^https?://",
+        description="Collector that takes OTLP over HTTP; spans go to its /v1/traces. Empty: none.",
+    )
+    share: float = Field(1.0, ge=0, le=1, description="Share of the batches that are traced.")
+
+
 class ClientSettings(_Section):
     """Whoever calls a gateway: commands such as `lean-reward score`, and trainers (`docs/trainers/`)."""
 
@@ -360,6 +371,7 @@ class Settings(BaseSettings):
 
     queue: QueueSettings = QueueSettings()
     log: LogSettings = LogSettings()
+    tracing: TracingSettings = TracingSettings()
     client: ClientSettings = ClientSettings()
     gateway: GatewaySettings = GatewaySettings()
     recorder: RecorderSettings = RecorderSettings()
