@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 import shutil
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -36,8 +39,8 @@ class Checkpoints:
             shutil.rmtree(part, ignore_errors=True)
             part.mkdir(parents=True)
         self._processes.wait()
-        alone = self._processes.count == 1
-        checkpoint.save({"weights": weights, "optimizer": state}, checkpoint_id=part, no_dist=alone)
+        with _quiet():
+            checkpoint.save({"weights": weights, "optimizer": state}, checkpoint_id=part, no_dist=self._is_alone)
         if self._processes.leads:
             older = self._found()
             part.rename(self._folder / f"step-{step}")
@@ -53,14 +56,27 @@ class Checkpoints:
         step = max(found)
         weights, state = get_state_dict(learner, optimizer)
         both = {"weights": weights, "optimizer": state}
-        checkpoint.load(both, checkpoint_id=found[step], no_dist=self._processes.count == 1)
+        with _quiet():
+            checkpoint.load(both, checkpoint_id=found[step], no_dist=self._is_alone)
         set_state_dict(learner, optimizer, model_state_dict=both["weights"], optim_state_dict=both["optimizer"])
         return step
+
+    @property
+    def _is_alone(self) -> bool:
+        return self._processes.count == 1
 
     def _found(self) -> dict[int, Path]:
         if not self._folder.is_dir():
             return {}
         return {int(m[1]): path for path in self._folder.iterdir() if (m := _NAME.fullmatch(path.name))}
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without torch's warning that a process which is alone is alone."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="torch.distributed is disabled")
+        yield
 
 
 def save_model(learner: Any, folder: Path, processes: Processes, *, halved: bool) -> None:

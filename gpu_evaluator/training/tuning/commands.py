@@ -178,6 +178,8 @@ def _run(
 ) -> None:
     if find_spec("torch") is None or find_spec("transformers") is None:
         _fail(name, "this needs an extra: pip install 'lean-reward[train]'")
+    import transformers
+
     from gpu_evaluator.engines.base import EngineFault
     from gpu_evaluator.training.records import RecordError
     from gpu_evaluator.training.tuning.documents import find_files
@@ -187,6 +189,8 @@ def _run(
     from gpu_evaluator.training.tuning.progress import Bar
     from gpu_evaluator.training.tuning.recipe import make_recipe
 
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
     processes = join()
     try:
         if objective is None:
