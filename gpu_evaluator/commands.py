@@ -29,13 +29,17 @@ def evaluator(
     from services.runtime.auth import KeysError
     from services.runtime.logging import configure_logging
     from services.runtime.settings import SettingsError, load_settings
+    from services.runtime.tracing import configure_tracing, end_tracing
 
     values = (("host", host), ("port", port), ("engine", engine))
     given: dict[str, Any] = {name: value for name, value in values if value is not None}
     try:
         settings = load_settings(**({"evaluator": given} if given else {}))
         configure_logging(settings.log, service="evaluator")
+        configure_tracing(settings.tracing, "evaluator")
         run(settings)
     except (SettingsError, KeysError) as error:
         typer.echo(f"lean-reward evaluator: {error}", err=True)
         raise typer.Exit(2) from None
+    finally:
+        end_tracing()

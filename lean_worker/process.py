@@ -19,7 +19,8 @@ from lean_worker.monitor import serve
 from lean_worker.worker import Worker
 from services.queue import JobQueue, connect
 from services.runtime.logging import configure_logging, get_logger
-from services.runtime.settings import Settings
+from services.runtime.settings import Settings, SettingsError
+from services.runtime.tracing import configure_tracing, end_tracing
 
 CANNOT_RUN = 2
 
@@ -32,6 +33,11 @@ def main(settings: Settings, make_engine: EngineFactory) -> int:
     Returns the exit status: 0 drained, 2 it cannot run at all (the log says why).
     """
     configure_logging(settings.log, service="lean-worker")
+    try:
+        configure_tracing(settings.tracing, "lean-worker")
+    except SettingsError as error:
+        print(f"lean-worker: {error}", file=sys.stderr)
+        return CANNOT_RUN
     url = settings.queue.url.get_secret_value() if settings.queue.url is not None else ""
     if not url:
         print("lean-worker: no queue: set LEAN_REWARD_QUEUE_URL, or pass --queue", file=sys.stderr)
@@ -45,7 +51,10 @@ def main(settings: Settings, make_engine: EngineFactory) -> int:
     except EngineUnavailable as error:
         print(f"lean-worker: {error}", file=sys.stderr)
         return CANNOT_RUN
-    return _loop_runner()(_run(settings, redis, engines))
+    try:
+        return _loop_runner()(_run(settings, redis, engines))
+    finally:
+        end_tracing()
 
 
 async def _run(settings: Settings, redis: Redis, engines: list[Engine]) -> int:

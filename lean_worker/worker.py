@@ -29,6 +29,7 @@ from services.contracts.outcomes import LeanStatus
 from services.queue import Claim, Completion, JobQueue
 from services.runtime import metrics
 from services.runtime.logging import get_logger
+from services.runtime.tracing import span
 
 _CLAIM_WAIT_S = 10.0
 _UNSTARTED_S = 0.25  # a job taken ahead goes back to the queue when no slot has started it by then
@@ -51,10 +52,19 @@ class _Held:
 
     claim: Claim
     task: CheckTask
+    trace: str | None
     taken_at: float = field(default_factory=time.monotonic)
     stage: _Stage = _Stage.WAITING
     unwanted_since: float | None = None
     run: asyncio.Task[LeanOutcome] | None = None
+
+
+async def _check(slot: Slot, held: _Held) -> LeanOutcome:
+    key, attempt = held.claim.key, held.claim.attempt
+    with span("check", held.trace, key=key, attempt=attempt, slot=slot.index) as opened:
+        outcome = await slot.check(held.task)
+        opened.set(status=outcome.status.value, reason=outcome.reason.value)
+        return outcome
 
 
 class Worker:
@@ -155,7 +165,7 @@ class Worker:
                 self._announce_now.set()
             held = await self._next()
             held.stage = _Stage.RUNNING
-            held.run = run = asyncio.create_task(slot.check(held.task))
+            held.run = run = asyncio.create_task(_check(slot, held))
             self._room_changed.set()
             try:
                 await asyncio.wait({run})
@@ -219,13 +229,13 @@ class Worker:
     def _accept(self, claim: Claim) -> None:
         metrics.CLAIMS.inc()
         try:
-            task = LeanJob.model_validate_json(claim.payload).task
+            job = LeanJob.model_validate_json(claim.payload)
         except ValidationError as error:
             self._log.error("payload_unreadable", key=claim.key, errors=error.error_count())
             self._send(claim, infrastructure_fault("the job's payload cannot be read by this worker"), None)
             return
         # The limit is that of the most patient subscriber, who may have come after the payload was written.
-        held = _Held(claim, task.model_copy(update={"timeout_s": claim.timeout_s}))
+        held = _Held(claim, job.task.model_copy(update={"timeout_s": claim.timeout_s}), job.trace)
         self._held[claim.token] = held
         self._line.put_nowait((-claim.priority, next(self._turn), held))
 

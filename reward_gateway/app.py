@@ -15,6 +15,7 @@ from reward_gateway.gateway import Gateway
 from reward_gateway.openapi import build_document
 from reward_gateway.routes.table import OPERATIONS
 from services.runtime.settings import Settings
+from services.runtime.tracing import TracedRequests
 
 
 def create_app(settings: Settings) -> FastAPI:
@@ -40,6 +41,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.joiner = Joiner(settings.compat, gateway.batches)
     app.add_middleware(Sending, budget=gateway.budget)
     app.add_middleware(Edge)
+    app.add_middleware(TracedRequests)
     install_error_handlers(app)
     for operation in OPERATIONS:
         app.add_api_route(

@@ -24,15 +24,19 @@ def gateway(
     from reward_gateway.server import run
     from services.runtime.logging import configure_logging
     from services.runtime.settings import SettingsError, load_settings
+    from services.runtime.tracing import configure_tracing, end_tracing
 
     given: dict[str, Any] = {name: value for name, value in (("host", host), ("port", port)) if value is not None}
     try:
         settings = load_settings(**({"gateway": given} if given else {}))
         configure_logging(settings.log, service="gateway")
+        configure_tracing(settings.tracing, "gateway")
         run(settings)
     except SettingsError as error:
         typer.echo(f"lean-reward gateway: {error}", err=True)
         raise typer.Exit(2) from None
+    finally:
+        end_tracing()
 
 
 @app.command("openapi")

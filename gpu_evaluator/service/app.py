@@ -25,6 +25,7 @@ from services.runtime import metrics
 from services.runtime.auth import ApiKeys
 from services.runtime.logging import get_logger
 from services.runtime.settings import EvaluatorSettings
+from services.runtime.tracing import TracedRequests
 
 _RETRY_S = 5
 
@@ -46,6 +47,7 @@ def create_app(evaluator: Evaluator, settings: EvaluatorSettings) -> FastAPI:
 
     app = FastAPI(title="lean-reward evaluator", lifespan=lifespan, openapi_url=None, redirect_slashes=False)
     app.add_middleware(_Edge)
+    app.add_middleware(TracedRequests)
     app.add_exception_handler(Refusal, _on_refusal)
     app.add_exception_handler(HTTPException, _on_http)
     app.add_api_route("/v1/evaluate", _evaluate(evaluator, keys, settings), methods=["POST"], response_model=None)

@@ -25,6 +25,7 @@ from services.contracts.problems import Missing, ProblemCode
 from services.contracts.proofs import Candidate, CutoffReason, Mode
 from services.queue.errors import QueueFull, QueueUnavailable
 from services.runtime.logging import get_logger
+from services.runtime.tracing import span
 
 _ASK = 256
 _RETRY_S = 0.5
@@ -112,10 +113,13 @@ async def score(batch: Batch, judges: Judges, spawn: Callable[[asyncio.Task[None
             await desk.adopt(batch.subscriber, state)
         else:
             desk.open(batch.subscriber, state)
-        await _prepare_and_ask(batch, judges, beside)
+        with span("ask"):
+            await _prepare_and_ask(batch, judges, beside)
         batch.accepted.set()
-        cut = await _cutoff(batch, judges)
-        await desk.settled()
+        with span("wait") as waiting:
+            cut = await _cutoff(batch, judges)
+            await desk.settled()
+            waiting.set(cutoff=cut.reason.value)
     finally:
         desk.close(batch.subscriber)
         for task in beside:
@@ -126,7 +130,8 @@ async def score(batch: Batch, judges: Judges, spawn: Callable[[asyncio.Task[None
         state.evaluator_was_missing = True  # it was asked, and nothing came
     spawn(asyncio.create_task(desk.withdraw(batch.subscriber)))
     distrusted = judges.quality.distrusted()
-    answer = await make_answer(batch.id, state, cut, time.monotonic, distrusted)
+    with span("merge"):
+        answer = await make_answer(batch.id, state, cut, time.monotonic, distrusted)
     if batch.plan.mode is Mode.HYBRID:
         spawn(asyncio.create_task(judges.quality.learn_from(state)))
     return answer

@@ -26,6 +26,7 @@ from services.queue.errors import QueueUnavailable
 from services.runtime import metrics
 from services.runtime.logging import get_logger
 from services.runtime.settings import GatewaySettings
+from services.runtime.tracing import span
 
 _POLL_S = 0.2
 _STORE_TRIES, _STORE_PAUSE_S = 60, 1.0
@@ -184,6 +185,11 @@ class Batches:
     # Running
 
     async def _run(self, batch: Batch) -> None:
+        with span("batch", id=batch.id, mode=batch.plan.mode.value, candidates=len(batch.candidates)) as opened:
+            opened.set(outcome=await self._live(batch))
+
+    async def _live(self, batch: Batch) -> str:
+        """The batch's whole life; how it ended."""
         outcome = "failed"
         try:
             await self._quotas.take(batch.plan.owner, batch.subscriber, len(batch.candidates), adopted=batch.adopted)
@@ -221,6 +227,7 @@ class Batches:
             if batch.key is not None and self.named.get(batch.key) is batch:
                 del self.named[batch.key]
             batch.accepted.set()
+        return outcome
 
     async def _note(self, batch: Batch) -> None:
         """Raises `QueueUnavailable`, unless the evaluator alone may decide and nobody can ask for the batch again."""

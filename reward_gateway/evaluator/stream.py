@@ -17,6 +17,7 @@ from services.contracts.base import Json
 from services.contracts.evaluator import Prediction
 from services.contracts.outcomes import Reason, Verdict
 from services.runtime.logging import get_logger
+from services.runtime.tracing import HEADER, traceparent
 
 _LONGEST_LINE = 8 * 2**20
 _CONNECT_S = 5.0
@@ -60,13 +61,15 @@ async def evaluate(
         EvaluatorFault: anything else, silence for `silence_s` seconds included.
     """
     limits = httpx.Timeout(silence_s, connect=_CONNECT_S)
+    carried = traceparent()
+    traced = {HEADER: carried} if carried else {}
     open_ids, unreadable = set(programs), 0
     try:
         async with client.stream(
             "POST",
             "/v1/evaluate",
             content=_body(programs, options),
-            headers={"Content-Type": "application/json"},
+            headers={"Content-Type": "application/json", **traced},
             timeout=limits,
         ) as response:
             if response.status_code == 429:

@@ -154,6 +154,7 @@ class LeanJob(_Travelling):
     task: CheckTask
     needs: int = Field(default=1, ge=1, description="The least `CONTRACT` of a worker that judges it right.")
     label_only: bool = Field(default=False, description="Finished after a cutoff only to label a prediction.")
+    trace: str | None = Field(default=None, description="`traceparent` of the batch that asked first.")
 
     @field_validator("needs")
     @classmethod

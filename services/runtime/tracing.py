@@ -8,7 +8,7 @@ request, and as text in a job of the queue.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from services.runtime.settings import SettingsError, TracingSettings
@@ -101,6 +101,27 @@ def traceparent() -> str | None:
     carrier: dict[str, str] = {}
     TraceContextTextMapPropagator().inject(carrier)
     return carrier.get(HEADER)
+
+
+class TracedRequests:
+    """ASGI middleware: a span `request` around every POST, under the caller's own where it sends `traceparent`."""
+
+    def __init__(self, app: Callable[[Any, Any, Any], Awaitable[None]]) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if _provider is None or scope["type"] != "http" or scope["method"] != "POST":
+            await self._app(scope, receive, send)
+            return
+        parent = next((value.decode("latin-1") for name, value in scope["headers"] if name == HEADER.encode()), None)
+        with span("request", parent, path=scope["path"]) as opened:
+
+            async def send_on(message: Any) -> None:
+                if message["type"] == "http.response.start":
+                    opened.set(status=message["status"])
+                await send(message)
+
+            await self._app(scope, receive, send_on)
 
 
 def _context(carrier: Mapping[str, str]) -> Any:
