@@ -25,7 +25,8 @@ from services.runtime.settings import Settings, SettingsError, load_settings
 
 app = typer.Typer()
 
-_STOP_GRACE_S = {"gateway": 60.0, "evaluator": 45.0, "lean-worker": 15.0}
+_STOP_MARGIN_S = 15.0  # beyond the time that a service gives itself to drain; then it is killed
+_HURRY_S = 6.0  # likewise, after a second signal
 _RESTARTS = 5  # a child that dies more often than this within the window ends `up`
 _RESTART_WINDOW_S = 60.0
 _POLL_READY_S = 0.05
@@ -47,7 +48,11 @@ def up(
     ),
     ready_s: float = typer.Option(180.0, "--ready-timeout", help="Give up when not ready after this, seconds."),
 ) -> None:
-    """Start everything on this machine: queue, gateway and Lean workers. Ctrl-C stops it cleanly."""
+    """Start everything on this machine: queue, gateway and Lean workers.
+
+    Ctrl-C (or SIGTERM) stops it cleanly: running batches may go on for the setting gateway.drain_s. A second one stops
+    it at once.
+    """
     try:
         settings = load_settings()
         status = asyncio.run(_run(settings, command or [], workers, port, evaluator, ready_s))
@@ -79,8 +84,13 @@ async def _run(
             environment["LEAN_REWARD_GATEWAY_EVALUATOR_URLS"] = (
                 f"http://{_reachable(settings.evaluator.host)}:{evaluator_port}"
             )
-        children = [_Child(service, environment) for service in services]
-        stop = _stop_signal()
+        drains = {
+            "gateway": settings.gateway.drain_s,
+            "evaluator": settings.evaluator.drain_s,
+            "lean-worker": settings.worker.drain_s,
+        }
+        children = [_Child(service, environment, drains[service]) for service in services]
+        stop, hurry = _stop_signals(settings.gateway.drain_s)
         try:
             for child in children:
                 await child.start()
@@ -95,7 +105,7 @@ async def _run(
             return 0
         finally:
             for child in children:
-                await child.stop()
+                await child.stop(hurry)
 
 
 @contextlib.contextmanager
@@ -115,6 +125,7 @@ class _Child:
 
     name: str
     environment: Mapping[str, str]
+    drain_s: float
     process: asyncio.subprocess.Process | None = None
     stopping: bool = False
 
@@ -146,18 +157,24 @@ class _Child:
             typer.echo(f"lean-reward up: {self.name} ended with status {status}, starting it again", err=True)
             await self.start()
 
-    async def stop(self) -> None:
+    async def stop(self, hurry: asyncio.Event) -> None:
+        """Let it drain, or end it at once when `hurry` is set; what does not end in time is killed."""
         self.stopping = True
         process = self.process
         if process is None or process.returncode is not None:
             return
         process.terminate()
-        try:
-            await asyncio.wait_for(process.wait(), _STOP_GRACE_S[self.name])
-        except asyncio.TimeoutError:
+        hurried = asyncio.create_task(hurry.wait())
+        ended = asyncio.create_task(process.wait())
+        await asyncio.wait({ended, hurried}, timeout=self.drain_s + _STOP_MARGIN_S, return_when=asyncio.FIRST_COMPLETED)
+        if not ended.done() and hurry.is_set():
+            process.terminate()  # the second signal: it drains no longer
+            await asyncio.wait({ended}, timeout=_HURRY_S)
+        hurried.cancel()
+        if not ended.done():
             typer.echo(f"lean-reward up: {self.name} did not stop in time and was killed", err=True)
             process.kill()
-            await process.wait()
+        await ended
 
 
 async def _until_ready(url: str, keepers: Sequence[asyncio.Task[None]], stop: asyncio.Event, limit_s: float) -> None:
@@ -208,12 +225,25 @@ async def _run_command(
     return status if status >= 0 else 128 - status
 
 
-def _stop_signal() -> asyncio.Event:
-    stop = asyncio.Event()
+def _stop_signals(drain_s: float) -> tuple[asyncio.Event, asyncio.Event]:
+    """Set by the first and by the second signal to stop."""
+    stop, hurry = asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
+
+    def on_signal() -> None:
+        if stop.is_set():
+            hurry.set()
+            return
+        stop.set()
+        typer.echo(
+            f"lean-reward up: stopping; running batches may go on for {drain_s:g} s "
+            "(LEAN_REWARD_GATEWAY_DRAIN_S), a second signal stops at once",
+            err=True,
+        )
+
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
-    return stop
+        loop.add_signal_handler(number, on_signal)
+    return stop, hurry
 
 
 def _die_with_parent() -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from reward_gateway.errors import MAX_FAULTS, ProblemError, printable
+from services.contracts.base import PATTERNS
 from services.contracts.problems import Fault, ProblemCode
 
 _LONGEST_KEY = 64
@@ -34,12 +36,11 @@ class Faults:
 
     def add_validation(self, error: ValidationError, prefix: Sequence[str | int] = (), shift: int = 0) -> None:
         """Add pydantic's errors; `shift` moves the first index of the location, for an array validated in parts."""
-        for entry in error.errors(include_url=False, include_input=False, include_context=False):
+        for entry in error.errors(include_url=False, include_input=False):
             location = list(entry["loc"])
             if location and isinstance(location[0], int):
                 location[0] += shift
-            detail = _WORDS.get(entry["type"], entry["msg"]).removeprefix("Value error, ")
-            self.add([*prefix, *location], detail)
+            self.add([*prefix, *location], _in_words(entry))
 
     def check(self) -> None:
         """Raises `ProblemError` (422) when there is any."""
@@ -50,6 +51,12 @@ class Faults:
                 faults=self.first,
                 more_faults=self.count - len(self.first),
             )
+
+
+def _in_words(entry: ErrorDetails) -> str:
+    if entry["type"] == "string_pattern_mismatch" and (words := PATTERNS.get(entry.get("ctx", {}).get("pattern", ""))):
+        return words
+    return _WORDS.get(entry["type"], entry["msg"]).removeprefix("Value error, ")
 
 
 def pointer(location: Sequence[str | int]) -> str:

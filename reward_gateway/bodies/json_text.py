@@ -18,6 +18,10 @@ from reward_gateway.pace import Pace
 from services.contracts.problems import ProblemCode
 
 MAX_DEPTH = 64
+_DECODER_SAYS = {
+    "Expecting value": "a value is needed",
+    "Invalid control character at": "control characters in a string must be escaped, as \\u0000",
+}
 _SPACE = re.compile(r"[ \t\n\r]*")
 
 
@@ -130,7 +134,7 @@ def _value(text: str, at: int) -> tuple[Any, int]:
     try:
         return _DECODER.raw_decode(text, at)
     except json.JSONDecodeError as error:
-        raise _malformed(text, error.pos, error.msg) from None
+        raise _malformed(text, error.pos, _DECODER_SAYS.get(error.msg, error.msg)) from None
     except RecursionError:
         raise ProblemError(ProblemCode.MALFORMED_JSON, f"nested deeper than {MAX_DEPTH} levels") from None
     except ValueError as error:  # refused above, or an integer of thousands of digits
@@ -152,6 +156,8 @@ def _end(text: str, at: int) -> None:
 def _malformed(text: str, at: int, detail: str) -> ProblemError:
     if at >= len(text):
         detail = "the text ends too early" if text else "the body is empty"
+    elif text.startswith("\ufeff") and at == 0:
+        detail = "JSON does not begin with a byte order mark (U+FEFF)"
     line = text.count("\n", 0, at) + 1
     column = at - text.rfind("\n", 0, at)
     return ProblemError(ProblemCode.MALFORMED_JSON, f"{detail} (line {line}, column {column})")

@@ -20,6 +20,18 @@ MAX_PRIORITY = 100
 """Of a batch; the lowest is as far below 0."""
 
 
+_NO_CONTROL_CHARACTER = r"^[^\x00-\x1f\x7f]+$"
+_PATH_SAFE = r"^[A-Za-z0-9][A-Za-z0-9._:-]*$"
+_NO_NUL = r"^[^\x00]*$"
+
+PATTERNS = {
+    _NO_CONTROL_CHARACTER: "control characters (U+0000 to U+001F, U+007F) are not allowed",
+    _PATH_SAFE: "only letters, digits, `.`, `_`, `:` and `-` of ASCII are allowed, a letter or digit first",
+    _NO_NUL: "NUL (U+0000) is not allowed",
+}
+"""What the patterns of these fields ask for, in words for the caller."""
+
+
 class Wire(BaseModel):
     """A model on the wire: nothing unknown is let through, nothing changes after it was checked."""
 
@@ -34,13 +46,13 @@ Integer = Annotated[int, Field(strict=True)]
 
 Boolean = Annotated[bool, Field(strict=True)]
 
-Name = Annotated[str, Field(min_length=1, max_length=256, pattern=r"^[^\x00-\x1f\x7f]+$")]
+Name = Annotated[str, Field(min_length=1, max_length=256, pattern=_NO_CONTROL_CHARACTER)]
 """An id that the caller chose: 1 to 256 characters, no control characters."""
 
-BatchId = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]*$")]
+BatchId = Annotated[str, Field(min_length=1, max_length=128, pattern=_PATH_SAFE)]
 """An id that also appears in a path."""
 
-LeanText = Annotated[str, Field(max_length=MAX_HEADER_CHARACTERS, pattern=r"^[^\x00]*$")]
+LeanText = Annotated[str, Field(max_length=MAX_HEADER_CHARACTERS, pattern=_NO_NUL)]
 """A header or a statement: text of the trainer, not of the policy."""
 
 Json = Any

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
+import shutil
+import sys
+import textwrap
+from enum import Enum
 
 import typer
+from pydantic import SecretStr
 
 app = typer.Typer()
+
+_NARROWEST = 60
+_WIDEST = 120
 
 
 @app.command("settings")
 def settings(as_json: bool = typer.Option(False, "--json", help="Print JSON for a script.")) -> None:
-    """Print every setting: its variable, its value now, and what it means."""
-    from rich.console import Console
-    from rich.table import Table
-
+    """Print every setting: its variable, its value now as it would be set, and what it means."""
     from services.runtime.settings import SettingsError, describe, load_settings
 
     try:
@@ -26,7 +31,7 @@ def settings(as_json: bool = typer.Option(False, "--json", help="Print JSON for 
         {
             "variable": variable,
             "toml": f"[{section}] {name}",
-            "value": _shown(getattr(getattr(current, section), name)),
+            "value": shown(getattr(getattr(current, section), name)),
             "meaning": meaning,
         }
         for variable, section, name, meaning in describe()
@@ -34,11 +39,22 @@ def settings(as_json: bool = typer.Option(False, "--json", help="Print JSON for 
     if as_json:
         typer.echo(json.dumps(rows, indent=2))
         return
-    table = Table("variable", "value", "meaning", title="Settings", show_lines=False)
+    width = _WIDEST
+    if sys.stdout.isatty():
+        width = max(_NARROWEST, min(_WIDEST, shutil.get_terminal_size().columns))
     for row in rows:
-        table.add_row(row["variable"], "" if row["value"] is None else str(row["value"]), row["meaning"])
-    Console().print(table)
+        typer.echo(f"{row['variable']}={row['value'] or ''}")
+        typer.echo(textwrap.fill(row["meaning"] or "", width, initial_indent="    ", subsequent_indent="    "))
 
 
-def _shown(value: object) -> str | None:
-    return None if value is None else str(value)  # a SecretStr prints as stars
+def shown(value: object) -> str | None:
+    """A setting's value as its environment variable takes it; None where it is not set, stars for a secret."""
+    if value is None:
+        return None
+    if isinstance(value, Enum):
+        return str(value.value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (tuple, list)):
+        return json.dumps([shown(item) for item in value])
+    return str(value) if not isinstance(value, SecretStr) or value.get_secret_value() else ""
