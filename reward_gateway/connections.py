@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 from dataclasses import dataclass
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from reward_gateway.errors import ProblemError
+from services.contracts.problems import ProblemCode
 from services.runtime import metrics
 from services.runtime.logging import get_logger
 
@@ -91,6 +94,18 @@ class GuardedConnection(HttpToolsProtocol):
             self._drop("slow_reader")
         else:
             super().timeout_keep_alive_handler()
+
+    def send_400_response(self, msg: str) -> None:
+        """Also what is no HTTP is answered by a problem document; there is no request yet that the edge could see."""
+        metrics.PROBLEMS.labels(ProblemCode.MALFORMED_REQUEST.value).inc()
+        answer = ProblemError(ProblemCode.MALFORMED_REQUEST, msg).response(secrets.token_hex(8))
+        head = [
+            b"HTTP/1.1 400 Bad Request",
+            *(b": ".join(header) for header in answer.raw_headers),
+            b"connection: close",
+        ]
+        self.transport.write(b"\r\n".join([*head, b"", bytes(answer.body)]))
+        self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._has_come()

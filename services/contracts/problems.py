@@ -15,6 +15,7 @@ _TYPE_PREFIX = "urn:lean-reward:problem:"
 class ProblemCode(str, Enum):
     """Every error that a route answers with; the value is stable, its meaning never changes."""
 
+    MALFORMED_REQUEST = "malformed_request"
     MALFORMED_JSON = "malformed_json"
     MALFORMED_BODY = "malformed_body"
     UNAUTHENTICATED = "unauthenticated"
@@ -57,6 +58,7 @@ class ProblemCode(str, Enum):
 
 
 _KINDS: dict[ProblemCode, tuple[int, str]] = {
+    ProblemCode.MALFORMED_REQUEST: (400, "The request is not valid HTTP"),
     ProblemCode.MALFORMED_JSON: (400, "The body is not valid JSON"),
     ProblemCode.MALFORMED_BODY: (400, "The body does not match its content encoding"),
     ProblemCode.UNAUTHENTICATED: (401, "A valid API key is needed"),

@@ -180,3 +180,24 @@ async def test_answers_that_wait_count_against_new_requests() -> None:
         budget.take(20)
     budget.give(90)
     budget.take(20)
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"GET\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",  # somebody speaks TLS
+        b"GET /healthz HTTP/1.1\r\nno colon\r\n\r\n",
+        b"POST /v1/proofs/score HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n",
+    ],
+)
+async def test_what_is_no_http_gets_a_problem_document(place: Place, sent: bytes) -> None:
+    gateway = await place.http()
+    reader, writer = await connect(gateway)
+    writer.write(sent)
+    head, _, body = (await ends(reader)).partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 400 ")
+    assert b"content-type: application/problem+json" in head.lower()
+    assert f"content-length: {len(body)}".encode() in head.lower()
+    assert json.loads(body)["code"] == "malformed_request"
+    writer.close()
