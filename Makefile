@@ -5,11 +5,12 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-vllm test-trainers check lock clean help
+.PHONY: demo test test-train test-vllm test-trainers check lock clean help
 
 help:
 	@echo "make demo   install, fetch the embedded Lean, start everything, score examples/proofs.jsonl, stop"
 	@echo "make test   the same set-up, then every test"
+	@echo "make test-train  training of tiny models, and the transformers engine, on PyTorch (about 1.4 GB)"
 	@echo "make test-vllm  the evaluator against a real vLLM on the CPU (about 2.5 GB)"
 	@echo "make test-trainers  the adapters against verl, OpenRLHF, TRL, verifiers and the client of Kimina"
 	@echo "make check  ruff and mypy"
@@ -29,6 +30,16 @@ demo: $(STAMP)
 test: $(STAMP)
 	"$(BIN)/lean-reward" lean install
 	"$(BIN)/python" -m pytest $(PYTEST_ARGS)
+
+# What needs PyTorch has an environment of its own, so that the others stay small. The lock pins the rest.
+TRAIN_VENV := .test-venvs/train
+$(TRAIN_VENV)/.installed: pyproject.toml requirements.lock
+	test -x "$(TRAIN_VENV)/bin/python" || $(PYTHON) -m venv "$(TRAIN_VENV)"
+	"$(TRAIN_VENV)/bin/python" -m pip install --quiet --disable-pip-version-check -c requirements.lock torch==2.13.0 transformers==5.19.0 -e ".[train]" pytest pytest-asyncio hypothesis
+	touch "$@"
+
+test-train: $(TRAIN_VENV)/.installed
+	"$(TRAIN_VENV)/bin/python" -m pytest tests/gpu_evaluator/training/tuning tests/gpu_evaluator/engines/test_transformers.py $(PYTEST_ARGS)
 
 # The evaluator's engine against a real vLLM. Its CPU build has an environment of its own, about 2.5 GB; what it brings
 # for images, sound and video is taken away, because it does not import there.

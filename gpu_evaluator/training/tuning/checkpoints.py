@@ -40,7 +40,7 @@ class Checkpoints:
             part.mkdir(parents=True)
         self._processes.wait()
         with _quiet():
-            checkpoint.save({"weights": weights, "optimizer": state}, checkpoint_id=part, no_dist=self._is_alone)
+            checkpoint.save({"weights": weights, "optimizer": state}, checkpoint_id=part)
         if self._processes.leads:
             older = self._found()
             part.rename(self._folder / f"step-{step}")
@@ -57,13 +57,9 @@ class Checkpoints:
         weights, state = get_state_dict(learner, optimizer)
         both = {"weights": weights, "optimizer": state}
         with _quiet():
-            checkpoint.load(both, checkpoint_id=found[step], no_dist=self._is_alone)
+            checkpoint.load(both, checkpoint_id=found[step])
         set_state_dict(learner, optimizer, model_state_dict=both["weights"], optim_state_dict=both["optimizer"])
         return step
-
-    @property
-    def _is_alone(self) -> bool:
-        return self._processes.count == 1
 
     def _found(self) -> dict[int, Path]:
         if not self._folder.is_dir():

@@ -1,4 +1,4 @@
-"""Classifiers on transformers, tiny and random; they need torch, which `make test-vllm` brings."""
+"""Classifiers on transformers, tiny and random; they need torch, which `make test-train` brings."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
+pytest.importorskip("torch", reason="run by `make test-train`")
+transformers = pytest.importorskip("transformers", reason="run by `make test-train`")
 
 from gpu_evaluator.engines.base import EngineFault  # noqa: E402
 from gpu_evaluator.engines.serving.lengths import keep_ends  # noqa: E402
