@@ -24,6 +24,7 @@ class InstantEngine:
 
     identity = EngineIdentity(engine="instant", toolchain="none", environment="none")
     rss_bytes = 0
+    restarts = 0
 
     def __init__(self, seconds: float = 0.0) -> None:
         self._seconds = seconds
@@ -50,6 +51,9 @@ class InstantEngine:
         return CheckAnswer(status=CheckStatus.DONE, elapsed_s=self._seconds, target=facts)
 
     async def restart(self, cause: str) -> None: ...
+
+    async def lost(self) -> None:
+        await asyncio.Event().wait()
 
     async def stop(self) -> None: ...
 

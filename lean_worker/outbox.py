@@ -30,7 +30,7 @@ class Outbox:
         self._queue = queue
         self._told = told
         self._completions: list[Completion] = []
-        self._releases: list[Claim] = []
+        self._releases: dict[bool, list[Claim]] = {False: [], True: []}  # by whether the attempt counts
         self._something = asyncio.Event()
         self._empty = asyncio.Event()
         self._empty.set()
@@ -40,8 +40,8 @@ class Outbox:
         self._completions.append(completion)
         self._wake()
 
-    def release(self, claims: Sequence[Claim]) -> None:
-        self._releases.extend(claims)
+    def release(self, claims: Sequence[Claim], *, counted: bool = False) -> None:
+        self._releases[counted].extend(claims)
         if claims:
             self._wake()
 
@@ -64,7 +64,7 @@ class Outbox:
                 self._something.set()
                 await asyncio.sleep(next(waits))
             metrics.RESULTS_UNSENT.set(len(self._completions))
-            if not self._completions and not self._releases:
+            if not self._completions and not any(self._releases.values()):
                 self._empty.set()
 
     async def _send(self) -> None:
@@ -76,11 +76,12 @@ class Outbox:
                 if not taken:
                     metrics.RESULTS_STALE.inc()
                     self._log.info("result_stale", key=completion.claim.key)
-        while claims := self._releases[:_BATCH]:
-            await self._queue.release(claims)
-            del self._releases[: len(claims)]
-            for claim in claims:
-                self._told(claim)
+        for counted, releases in self._releases.items():
+            while claims := releases[:_BATCH]:
+                await self._queue.release(claims, counted=counted)
+                del releases[: len(claims)]
+                for claim in claims:
+                    self._told(claim)
 
     def _wake(self) -> None:
         self._empty.clear()

@@ -31,19 +31,22 @@ class Slot:
         self.index = index
         self.engine = engine
         self.ready = False
-        self.restarts = 0
         self.warm_headers: tuple[str, ...] = ()
         self._headers = headers
         self.started = False
         self._dirty: str | None = None
         self._log = get_logger().bind(slot=index)
 
+    @property
+    def restarts(self) -> int:
+        return self.engine.restarts
+
     async def bring_up(self) -> None:
         """Start (or restart) the engine and warm it, again and again until it serves."""
         for delay in delays(_FIRST_DELAY_S, _MOST_DELAY_S):
             try:
                 if self.started:
-                    await self._restart("unavailable")
+                    await self.engine.restart("unavailable")
                 else:
                     await self.engine.start()
                     self.started = True
@@ -101,18 +104,13 @@ class Slot:
 
     async def _clean(self, cause: str) -> None:
         try:
-            await self._restart(cause)
+            await self.engine.restart(cause)
         except EngineUnavailable:
             self.ready = False
             raise
         except asyncio.CancelledError:
             self._dirty = cause  # broken off half-way: `settle` does it again
             raise
-
-    async def _restart(self, cause: str) -> None:
-        self.restarts += 1
-        metrics.ENGINE_RESTARTS.labels(cause).inc()
-        await self.engine.restart(cause)
 
     async def _warm_up(self) -> None:
         outcome = judge(_WARM_UP, await self.engine.check(_WARM_UP))

@@ -38,6 +38,7 @@ _REAP_S = 1.0
 _MOST_REAP_S = 60.0
 _FLUSH_S = 2.0
 _STOP_ENGINES_S = 5.0
+_ATTEMPTS = 3  # a job under which so many engines were lost for good goes to no further one
 
 
 class _Stage(Enum):
@@ -163,7 +164,12 @@ class Worker:
                 await slot.bring_up()
                 self._log.info("slot_ready", slot=slot.index, identity=slot.engine.identity.model_dump())
                 self._announce_now.set()
-            held = await self._next()
+            held = await self._next(slot)
+            if held is None:
+                self._log.warning("engine_lost", slot=slot.index)
+                slot.ready = False
+                self._announce_now.set()
+                continue
             held.stage = _Stage.RUNNING
             held.run = run = asyncio.create_task(_check(slot, held))
             self._room_changed.set()
@@ -179,17 +185,28 @@ class Worker:
             if not slot.ready:
                 self._announce_now.set()
 
-    async def _next(self) -> _Held:
-        """The next job in line that is still wanted."""
-        while True:
-            self._idle += 1
-            self._room_changed.set()
-            try:
-                _, _, held = await self._line.get()
-            finally:
-                self._idle -= 1
-            if held.stage is _Stage.WAITING:
-                return held
+    async def _next(self, slot: Slot) -> _Held | None:
+        """The next job in line that is still wanted, or None when the slot has lost its engine before one came."""
+        lost = asyncio.create_task(slot.engine.lost())
+        try:
+            while True:
+                held = await self._first_of_line(lost)
+                if held is None or held.stage is _Stage.WAITING:
+                    return held
+        finally:
+            lost.cancel()
+
+    async def _first_of_line(self, lost: asyncio.Task[None]) -> _Held | None:
+        self._idle += 1
+        self._room_changed.set()
+        getting = asyncio.create_task(self._line.get())
+        try:
+            await asyncio.wait({getting, lost}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            self._idle -= 1
+            if not getting.done():
+                getting.cancel()
+        return getting.result()[2] if getting.done() else None
 
     def _finish(self, held: _Held, run: asyncio.Task[LeanOutcome], slot: Slot) -> None:
         if run.cancelled() and held.stage is not _Stage.RUNNING:
@@ -200,10 +217,13 @@ class Worker:
         error = EngineUnavailable("it broke off by itself") if run.cancelled() else run.exception()
         if isinstance(error, EngineUnavailable):
             slot.ready = False
-            if held.stage is _Stage.RUNNING:
-                self._give_back([held], "engine")
-            return
-        if error is not None:  # a fault in our own code: no verdict, and an engine of unknown state is not used again
+            if held.stage is not _Stage.RUNNING:
+                return
+            if held.claim.attempt < _ATTEMPTS:
+                self._give_back([held], "engine", counted=True)
+                return
+            outcome = infrastructure_fault(f"{held.claim.attempt} engines were lost while it was tried: {error}")
+        elif error is not None:  # a fault in our own code: no verdict, and an engine of unknown state is not used again
             self._log.error("check_failed", key=held.claim.key, slot=slot.index, exc_info=error)
             slot.ready = False
             outcome = infrastructure_fault(f"the worker failed: {type(error).__name__}")
@@ -251,14 +271,14 @@ class Worker:
         if was is _Stage.WAITING:
             self._room_changed.set()
 
-    def _give_back(self, jobs: Sequence[_Held], cause: str) -> None:
+    def _give_back(self, jobs: Sequence[_Held], cause: str, *, counted: bool = False) -> None:
         """Return jobs to the queue, to be checked by another engine; a run under way is stopped first."""
         for held in jobs:
             held.stage = _Stage.FINISHED
             if held.run is not None:
                 held.run.cancel()
             metrics.CLAIMS_RELEASED.labels(cause).inc()
-        self._outbox.release([held.claim for held in jobs])
+        self._outbox.release([held.claim for held in jobs], counted=counted)
 
     def _forget(self, claim: Claim) -> None:
         self._held.pop(claim.token, None)

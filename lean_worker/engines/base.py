@@ -35,6 +35,11 @@ class Engine(Protocol):
         """Resident memory of the engine's own processes, bytes; 0 when it is not running."""
         ...
 
+    @property
+    def restarts(self) -> int:
+        """Processes thrown away, whoever asked for it; each is counted by its cause in `ENGINE_RESTARTS` too."""
+        ...
+
     async def start(self) -> None:
         """Start the process and wait until it is ready. Raises `EngineUnavailable`."""
         ...
@@ -49,6 +54,13 @@ class Engine(Protocol):
 
     async def restart(self, cause: str) -> None:
         """Throw the process away and start a clean one. Raises `EngineUnavailable`."""
+        ...
+
+    async def lost(self) -> None:
+        """Return once the process has ended by itself, or cannot be replaced: `restart` is next.
+
+        Waited for while no check runs; a process that ends under a check is that check's matter.
+        """
         ...
 
     async def stop(self) -> None: ...

@@ -259,10 +259,10 @@ class JobQueue:
             accepted += [bool(value) for value in answer]
         return accepted
 
-    async def release(self, claims: Sequence[Claim]) -> None:
-        """Give jobs back untried: they wait again in their old place, the attempt is not counted."""
+    async def release(self, claims: Sequence[Claim], *, counted: bool = False) -> None:
+        """Give jobs back: they wait again in their old place. `counted`: they were tried, and the attempt counts."""
         for chunk in in_chunks(claims):
-            await self._run("release", self._keep_ms, *lease_arguments(chunk))
+            await self._run("release", self._keep_ms, int(counted), *lease_arguments(chunk))
 
     async def cancellations(self, worker: str) -> AsyncIterator[list[str]]:
         """Tokens of this worker's leases that nobody wants any more, pushed as they come. For one reader a worker.

@@ -30,7 +30,7 @@ ENGINE_RESTARTS = Counter("lean_reward_engine_restarts", "Engines thrown away an
 ENGINE_WARM_UPS = Counter("lean_reward_engine_warm_ups", "Engines started and warmed.", ("result",))
 CLAIMS = Counter("lean_reward_claims", "Jobs taken from the queue.")
 CLAIMS_RELEASED = Counter(
-    "lean_reward_claims_released", "Jobs given back unchecked, the attempt uncounted.", ("cause",)
+    "lean_reward_claims_released", "Jobs given back unchecked; the attempt counts where an engine was lost.", ("cause",)
 )
 CLAIMS_LOST = Counter(
     "lean_reward_claims_lost", "Jobs whose lease was lost or which nobody wants, told by a heartbeat."
@@ -190,6 +190,7 @@ for _status, _reason in (("timeout", "lean_timeout"), ("crashed", "infrastructur
     CHECKS.labels(_status, _reason)
 for _cause in ("crashed", "out_of_memory", "unavailable"):
     CHECKS_RETRIED.labels(_cause)
+for _cause in ("crashed", "out_of_memory", "unavailable", "timeout", "interrupted", "growth", "exited"):
     ENGINE_RESTARTS.labels(_cause)
 for _cause in ("drain", "engine", "unstarted"):
     CLAIMS_RELEASED.labels(_cause)

@@ -35,7 +35,7 @@ _ANSWERS = {
 
 
 class ScriptedEngine:
-    """Counts what happens to it. `broken` makes every start and restart fail."""
+    """Counts what happens to it. `broken` makes every start and restart fail; `dies` is set to lose it while idle."""
 
     identity = EngineIdentity(engine="scripted", toolchain="none", environment="none")
     rss_bytes = 1000
@@ -43,7 +43,8 @@ class ScriptedEngine:
     def __init__(self) -> None:
         self.broken = False
         self.starts = 0
-        self.restarts: list[str] = []
+        self.restarted: list[str] = []
+        self.dies = asyncio.Event()
         self.opened: list[str] = []
         self.checked: list[str] = []
         self.cancelled: list[str] = []
@@ -91,9 +92,17 @@ class ScriptedEngine:
         return _ANSWERS[word]
 
     async def restart(self, cause: str) -> None:
-        self.restarts.append(cause)
+        self.restarted.append(cause)
+        self.dies.clear()
         if self.broken:
             raise EngineUnavailable("it does not start again")
+
+    @property
+    def restarts(self) -> int:
+        return len(self.restarted)
+
+    async def lost(self) -> None:
+        await self.dies.wait()
 
     async def stop(self) -> None:
         self.stopped = True

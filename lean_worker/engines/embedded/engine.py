@@ -15,6 +15,7 @@ from lean_worker.engines.embedded.process import HostDied, HostProcess, Reply
 from lean_worker.engines.embedded.snapshots import discard_snapshot, ensure_snapshot
 from services.contracts.lean import CheckAnswer, CheckStatus, CheckTask, EngineIdentity, Severity
 from services.contracts.outcomes import Profile
+from services.runtime import metrics
 
 # From the time limit to the end of the process, for what does not look at the heartbeat counter.
 _GRACE_S = 1.5
@@ -51,6 +52,11 @@ class EmbeddedEngine:
         self._spawning: asyncio.Task[HostProcess] | None = None
         self._busy = asyncio.Lock()
         self._grown = False
+        self._restarts = 0
+
+    @property
+    def restarts(self) -> int:
+        return self._restarts
 
     @property
     def identity(self) -> EngineIdentity:
@@ -96,19 +102,37 @@ class EmbeddedEngine:
             except HeaderError as error:
                 return CheckAnswer(status=CheckStatus.DONE, elapsed_s=time.monotonic() - begin, header_error=str(error))
             except BaseException:
-                self._discard()  # whatever the process still does, the next check must not meet it
+                self._discard("unavailable")  # whatever the process still does, the next check must not meet it
                 raise
             answer = read_answer(reply, reply.get("elapsedMs", (time.monotonic() - begin) * 1000) / 1000)
-            if answer.status in _SPOILED or reply.get("ended") or self._too_large(host):
-                self._discard()
+            if answer.status in _SPOILED:
+                self._discard(answer.status.value)
+            elif reply.get("ended") or self._too_large(host):
+                self._discard("unavailable" if reply.get("ended") else "growth")
             return answer
 
     async def restart(self, cause: str) -> None:
         """A process that has not checked anything yet is as clean as a new one and is kept."""
         async with self._busy:
             if self._host is not None and self._host.used:
-                self._discard()
+                self._discard(cause)
             await self._ready()
+
+    async def lost(self) -> None:
+        while True:
+            if self._host is not None:
+                host = self._host
+                await host.ended()
+                if host is self._host:
+                    return
+            elif self._spawning is not None:
+                await asyncio.wait({self._spawning})
+                try:
+                    await self._ready()
+                except (EngineUnavailable, HeaderError):
+                    return
+            else:
+                return
 
     async def stop(self) -> None:
         if self._spawning is not None:
@@ -122,6 +146,8 @@ class EmbeddedEngine:
 
     async def _ready(self) -> HostProcess:
         """The process, started in the background or now."""
+        if self._host is not None and not self._host.alive:
+            self._discard("exited")  # it ended while nothing ran
         if self._host is None:
             if self._spawning is None:
                 self._spawning = asyncio.create_task(self._spawn(None))
@@ -146,18 +172,22 @@ class EmbeddedEngine:
             raise
         return host
 
-    def _discard(self) -> None:
+    def _discard(self, cause: str) -> None:
         """End the process and start the next one in the background: the next check waits as little as can be."""
         host, self._host = self._host, None
         self._grown = False
         if host is not None:
+            self._restarts += 1
+            metrics.ENGINE_RESTARTS.labels(cause).inc()
             host.end()
             self._spawning = asyncio.create_task(self._spawn(host))
 
     async def _stop_running(self, host: HostProcess) -> None:
         """Leave nothing of a cancelled check: what Lean stops in time spares a new process."""
-        if not await host.interrupted_within(_CANCEL_S) or self._too_large(host):
-            self._discard()
+        if not await host.interrupted_within(_CANCEL_S):
+            self._discard("interrupted")
+        elif self._too_large(host):
+            self._discard("growth")
 
     async def _load(self, host: HostProcess, imports: tuple[str, ...]) -> None:
         for _ in range(2):

@@ -72,6 +72,14 @@ class HostProcess:
             raise
         return host
 
+    @property
+    def alive(self) -> bool:
+        return self._process.returncode is None
+
+    async def ended(self) -> None:
+        """Wait until the process is gone."""
+        await self._process.wait()
+
     async def load(self, path: Path, imports: tuple[str, ...]) -> Reply:
         """Raises `HostDied`."""
         reply = await self._ask({"op": "load", "path": str(path)})
@@ -90,7 +98,7 @@ class HostProcess:
         try:
             self._write({"op": "interrupt"})
             reply = await asyncio.wait_for(asyncio.shield(self._answering), seconds)
-        except (asyncio.TimeoutError, HostDied, OSError, RuntimeError):
+        except (asyncio.TimeoutError, HostDied):
             return False
         return reply.get("status") == "done"
 
@@ -125,8 +133,12 @@ class HostProcess:
         return reply
 
     def _write(self, request: Reply) -> None:
+        """Raises `HostDied`."""
         assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(request).encode() + b"\n")
+        try:
+            self._process.stdin.write(json.dumps(request).encode() + b"\n")
+        except (OSError, RuntimeError) as error:  # uvloop's word for a closed pipe is a RuntimeError
+            raise HostDied(f"it takes no more requests: {error}") from error
 
     async def _read(self) -> Reply:
         assert self._process.stdout is not None

@@ -37,6 +37,7 @@ from services.contracts.lean import (
     TargetFacts,
 )
 from services.proofs.policy import DEFAULT_HEARTBEATS
+from services.runtime import metrics
 from services.runtime.logging import get_logger
 from services.runtime.settings import ReplSettings
 
@@ -61,6 +62,7 @@ class ReplEngine:
         self._investigator = Investigator()
         self._replay = Replay(works=False, asks_kernel=False)
         self._lock = asyncio.Lock()
+        self._restarts = 0
         self._log = get_logger()
 
     @property
@@ -77,6 +79,10 @@ class ReplEngine:
     def sandbox(self) -> Tier:
         """The tier of the sandbox in force. Raises EngineUnavailable before the start."""
         return self._launched().tier
+
+    @property
+    def restarts(self) -> int:
+        return self._restarts
 
     @property
     def rss_bytes(self) -> int:
@@ -113,6 +119,13 @@ class ReplEngine:
         async with self._lock:
             self._discard(cause)
             await self._ready("")
+
+    async def lost(self) -> None:
+        session = self._session
+        if session is None:  # the next check starts one
+            await asyncio.Event().wait()
+        else:
+            await session.process.ended()
 
     async def stop(self) -> None:
         """Kill the process and wait until it is gone."""
@@ -230,6 +243,9 @@ class ReplEngine:
         session, self._session = self._session, None
         if session is None:
             return
+        if cause != "stop":
+            self._restarts += 1
+            metrics.ENGINE_RESTARTS.labels(cause).inc()
         session.process.kill()
         closing = asyncio.get_running_loop().create_task(session.process.close())
         self._closing.add(closing)

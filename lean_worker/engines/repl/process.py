@@ -104,6 +104,10 @@ class ReplProcess:
     def alive(self) -> bool:
         return self._transport.get_returncode() is None and not self._wire.ended
 
+    async def ended(self) -> None:
+        """Wait until the process is gone."""
+        await self._wire.exited.wait()
+
     async def ask(self, query: BaseREPLQuery) -> CommandResponse | LeanError:
         """Send one command and wait for its answer, without a time limit.
 

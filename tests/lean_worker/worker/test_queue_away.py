@@ -28,7 +28,7 @@ async def test_results_of_a_short_outage_are_kept_and_sent_once(desk: Desk, tmp_
         await desk.submit("ok")
         await desk.outcome("ok")
     assert engine.checked == ["slow:0.2", "ok"]
-    assert (engine.starts, engine.restarts) == (1, [])  # its engine stayed warm
+    assert (engine.starts, engine.restarted) == (1, [])  # its engine stayed warm
 
 
 async def test_an_outage_longer_than_the_lease_gives_the_job_to_another(desk: Desk, tmp_path: Path) -> None:

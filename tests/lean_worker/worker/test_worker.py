@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import time
 
@@ -48,7 +49,7 @@ async def test_one_crash_is_tried_again_on_a_clean_engine(desk: Desk) -> None:
         await desk.submit("crash ok", "oom wrong")
         assert (await desk.outcome("crash ok")).verdict is Verdict.VALID
         assert (await desk.outcome("oom wrong")).reason is Reason.COMPILE_ERROR
-    assert engine.restarts == ["crashed", "out_of_memory"]
+    assert engine.restarted == ["crashed", "out_of_memory"]
 
 
 @pytest.mark.parametrize("code", ["crash", "oom", "crash oom"])
@@ -62,7 +63,7 @@ async def test_a_crash_that_repeats_is_the_candidates_fault(desk: Desk, code: st
         await desk.submit("ok")
         await desk.outcome("ok")
     assert engine.checked == [code, code, "ok"]
-    assert len(engine.restarts) == 2  # one before the retry, one before the neighbour
+    assert len(engine.restarted) == 2  # one before the retry, one before the neighbour
 
 
 async def test_a_timeout_is_no_verdict_and_is_not_retried(desk: Desk) -> None:
@@ -79,7 +80,7 @@ async def test_a_lost_engine_is_restarted_and_the_candidate_checked_again(desk: 
     async with working(desk, engine):
         await desk.submit("lost ok")
         assert (await desk.outcome("lost ok")).verdict is Verdict.VALID
-    assert engine.restarts == ["unavailable"]
+    assert engine.restarted == ["unavailable"]
 
 
 @pytest.mark.parametrize("code", ["lost", "crash lost", "lost crash", "bug"])
@@ -99,7 +100,7 @@ async def test_an_engine_that_hangs_beyond_the_limit_is_replaced(desk: Desk, mon
     async with working(desk, engine):
         await desk.submit("slow:60 ok", timeout_s=0.1)
         assert (await desk.outcome("slow:60 ok")).verdict is Verdict.VALID
-    assert engine.restarts == ["unavailable"]
+    assert engine.restarted == ["unavailable"]
 
 
 async def test_a_check_that_breaks_off_by_itself_is_not_lost(desk: Desk) -> None:
@@ -107,7 +108,7 @@ async def test_a_check_that_breaks_off_by_itself_is_not_lost(desk: Desk) -> None
     async with working(desk, engine):
         await desk.submit("breaks ok")
         assert (await desk.outcome("breaks ok")).verdict is Verdict.VALID
-    assert engine.restarts == ["unavailable"]
+    assert engine.restarted == ["unavailable"]
 
 
 async def test_an_engine_that_cannot_restart_hands_its_job_to_another(desk: Desk) -> None:
@@ -130,6 +131,35 @@ async def test_an_engine_that_cannot_restart_hands_its_job_to_another(desk: Desk
         broken.broken = False
         await until(lambda: worker.slots[0].ready, 5)
     assert metric("claims_released_total", cause="engine") > 0
+
+
+async def test_an_idle_engine_that_ends_is_replaced_before_a_job_comes(desk: Desk) -> None:
+    engine, other = ScriptedEngine(), ScriptedEngine()
+    async with working(desk, engine, other) as worker:
+        engine.broken = True
+        engine.dies.set()
+        await until(lambda: not worker.slots[0].ready)
+        assert (worker.info().engines, worker.info().ready) == (2, 1)
+        await desk.submit(*(f"ok #{i}" for i in range(5)))
+        for i in range(5):
+            await desk.outcome(f"ok #{i}")
+        assert engine.checked == []
+        engine.broken = False
+        await until(lambda: worker.info().ready == 2)
+        assert worker.info().restarts == len(engine.restarted) >= 1
+
+
+async def test_a_job_that_costs_every_engine_does_not_circulate(desk: Desk) -> None:
+    """Each worker loses its engine for good under it; after three it is answered."""
+    engines = [ScriptedEngine() for _ in range(4)]
+    async with contextlib.AsyncExitStack() as stack:
+        for number, engine in enumerate(engines):
+            await stack.enter_async_context(working(desk, engine, name=f"w{number}"))
+            engine.broken = True
+        await desk.submit("lost")
+        outcome = await desk.outcome("lost")
+        assert (outcome.status, outcome.reason) == (LeanStatus.CRASHED, Reason.INFRASTRUCTURE)
+        assert sorted(len(engine.checked) for engine in engines) == [0, 1, 1, 1]
 
 
 async def test_an_engine_that_does_not_start_is_tried_again_and_takes_nothing(desk: Desk) -> None:

@@ -18,7 +18,7 @@ import psutil
 import pytest
 
 from lean_worker.monitor import serve
-from services.contracts.lean import CheckTask, LeanJob
+from services.contracts.lean import CheckTask, LeanJob, WorkerInfo
 from services.contracts.outcomes import LeanStatus, Reason, Verdict
 from services.queue import Submission
 from tests.lean_worker.scripted import ScriptedEngine
@@ -221,3 +221,30 @@ async def test_the_command_checks_proofs_with_real_lean_and_leaves_no_process(de
         _, alive = psutil.wait_procs(hosts, timeout=2)
         assert alive == []
     assert "endless" not in desk.outcomes
+
+
+@pytest.mark.lean
+@pytest.mark.slow
+async def test_a_real_lean_that_is_killed_while_idle_is_replaced_before_a_job_comes(desk: Desk) -> None:
+    async def told() -> WorkerInfo:
+        (info,) = (await desk.queue.workers()).values()
+        return WorkerInfo.model_validate_json(info)
+
+    async def down() -> bool:
+        return (await told()).ready == 0
+
+    async def up() -> bool:
+        return (await told()).ready == 1
+
+    statement = "theorem t : 1 + 1 = 2"
+    async with process(COMMAND, "lean-worker", "--workers", "1", **here(desk)) as child:
+        await announced(desk, 120)
+        for killed in (1, 2):
+            (host,) = psutil.Process(child.pid).children()
+            host.kill()
+            await asked(down)
+            await asked(up, 60)
+            assert (await told()).restarts == killed
+        job = LeanJob(key="t", task=CheckTask(code=f"{statement} := rfl", statement=statement))
+        await desk.queue.submit("batch", [Submission("t", job.model_dump_json().encode(), 0, 60.0)], home="desk")
+        assert (await desk.outcome("t", 30)).verdict is Verdict.VALID

@@ -141,6 +141,14 @@ class TestLeases:
         await queue.release(claims)  # stale by now
         assert (await queue.stats()).depth == 2
 
+    async def test_jobs_that_were_tried_are_released_counted(self, queue: JobQueue) -> None:
+        await queue.submit("s", jobs("a"), home="h")
+        for attempt in (1, 2, 3):
+            claims = await queue.claim("w", 1, 0)
+            assert claims[0].attempt == attempt
+            await queue.release(claims, counted=True)
+        assert (await queue.stats()).depth == 1
+
     async def test_many_expired_leases_are_reaped_in_one_call(self, make_queue: MakeQueue) -> None:
         queue = make_queue(lease_s=LEASE_S)
         await queue.submit("s", jobs(*(f"k{i}" for i in range(250))), home="h")
