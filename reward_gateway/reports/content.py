@@ -106,7 +106,6 @@ def _replay(report: EvaluationReport) -> Section:
             "pools with a proof found",
             [row.budget for row in pools.coverage],
             {name: [getattr(row, name) for row in pools.coverage] for name in ("cascade", "gate", "random")},
-            logarithmic=True,
         )
         for pools in report.replay
         if pools.coverage
@@ -160,7 +159,7 @@ def _drift(sources: Sources, stretches: int) -> Iterator[Section]:
         if any(row["predicted"] is not None for row in rows):
             note = (
                 "Each batch is a step. The rates are on candidates with both verdicts by the cutoff: fast checks, "
-                "which are no fair sample; the audited labels of `lean-reward label export` are."
+                "which are no fair sample; the audited labels of lean-reward label export are."
             )
             yield _drifting(f"Drift by step: {name}", note, "steps", by_steps(rows, stretches))
     for name, labels in sources.labels.items():

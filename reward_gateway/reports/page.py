@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from html import escape
 from pathlib import Path
 
-from reward_gateway.reports.document import Charts, Document, Table, text
+from reward_gateway.reports.document import Cell, Charts, Document, Table, text
 
 _STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem;color:#1c1c1c;background:#fff}
 table{border-collapse:collapse;margin:.8rem 0;font-variant-numeric:tabular-nums;display:block;overflow-x:auto}
 th,td{border-bottom:1px solid #ddd;padding:.25rem .7rem;text-align:left;white-space:nowrap}
-td.n{text-align:right}
+.n{text-align:right}
 h2{margin-top:2.2rem}
 p{max-width:52rem}
 img{max-width:100%;height:auto}
@@ -44,8 +44,15 @@ def _lines(document: Document, charts: Charts) -> Iterator[str]:
 
 
 def _table(table: Table) -> Iterator[str]:
-    yield "<table><thead><tr>" + "".join(f"<th>{escape(name)}</th>" for name in table.headers) + "</tr></thead><tbody>"
+    kinds = [_kind(row[column] for row in table.rows) for column in range(len(table.headers))]
+    heads = (f"<th{kind}>{escape(name)}</th>" for kind, name in zip(kinds, table.headers, strict=True))
+    yield "<table><thead><tr>" + "".join(heads) + "</tr></thead><tbody>"
     for row in table.rows:
-        cells = (f"<td{'' if isinstance(cell, str) else ' class=n'}>{escape(text(cell))}</td>" for cell in row)
+        cells = (f"<td{kind}>{escape(text(cell))}</td>" for kind, cell in zip(kinds, row, strict=True))
         yield "<tr>" + "".join(cells) + "</tr>"
     yield "</tbody></table>"
+
+
+def _kind(cells: Iterable[Cell]) -> str:
+    """The attribute of a column of numbers."""
+    return "" if isinstance(next((cell for cell in cells if cell is not None), ""), str) else ' class="n"'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,7 +26,7 @@ class SourceError(Exception):
 
 @dataclass
 class Sources:
-    """Everything that was read, by kind. A run is named by its file."""
+    """Everything that was read, by kind. A run has the name of its file, with folders where two have the same."""
 
     evaluations: list[EvaluationReport] = field(default_factory=list)
     recordings: dict[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
@@ -35,9 +36,11 @@ class Sources:
 
 def read_sources(paths: Iterable[Path]) -> Sources:
     """Read files, and folders of recordings. Raises `SourceError`."""
+    given = list(paths)
+    names = Counter(path.name for path in given)
     sources = Sources()
-    for path in paths:
-        name = str(path)
+    for path in given:
+        name = path.name if path.name and names[path.name] == 1 else str(path)
         if path.is_dir() or path.suffix == ".parquet":
             try:
                 sources.recordings[name] = read_rows(path)

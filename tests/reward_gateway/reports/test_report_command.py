@@ -154,13 +154,13 @@ def _evaluation(name: str) -> EvaluationReport:
 def test_a_recording_gives_drift_by_step_and_throughput(tmp_path: Path) -> None:
     folder = _recording(tmp_path / "run", 4)
     found = _sections(folder, "--stretches", 2)
-    drift = found[f"Drift by step: {folder}"]
+    drift = found["Drift by step: run"]
     assert [(row["steps"], row["candidates"], row["Lean share"], row["measured"]) for row in drift] == [
         ("1-2", 8, 0.5, 4),
         ("3-4", 8, 0.5, 4),
     ]
     assert [(row["accuracy"], row["false-positive rate"]) for row in drift] == [(0.75, 0.5), (0.75, 0.5)]
-    by_step = _sections(folder)[f"Drift by step: {folder}"]
+    by_step = _sections(folder)["Drift by step: run"]
     assert [(row["steps"], row["accuracy"], row["false-positive rate"]) for row in by_step] == [
         ("1", 1.0, 0.0),
         ("2", 0.5, 1.0),
@@ -176,7 +176,7 @@ def test_drift_over_time_is_of_the_audited_sample_where_there_is_one(tmp_path: P
     labels = [_label(n, audited=n >= 4, right=n < 6, valid=False) for n in range(8)]
     file = tmp_path / "labels.jsonl"
     file.write_text("".join(label.model_dump_json() + "\n" for label in reversed(labels)), encoding="utf-8")
-    rows = _sections(file, "--stretches", 2)[f"Drift over time: {file}"]
+    rows = _sections(file, "--stretches", 2)["Drift over time: labels.jsonl"]
     assert [(row["measured"], row["accuracy"]) for row in rows] == [(2, 1.0), (2, 0.0)]
     found, audited = by_time(labels[:4], 1)
     assert not audited
@@ -207,11 +207,19 @@ def test_groups_stages_and_rules_of_scored_trajectories(tmp_path: Path) -> None:
     ]
     assert [row["beta accuracy"] for row in found["Groups"]] == [1.0, 0.5, 1.0]
     stages = {(row["run"], row["general stage"]): row for row in found["Beta accuracy by stage"]}
-    verify = stages[str(first), "verify"]
+    verify = stages[first.name, "verify"]
     assert (verify["visits"], verify["with a beta"], verify["beta accuracy"]) == (6, 2, 0.0)
-    rules = {row["rule"][0]: row for row in found["Gamma by rule"] if row["run"] == str(first)}
+    rules = {row["rule"][0]: row for row in found["Gamma by rule"] if row["run"] == first.name}
     assert (rules["1"]["steps"], rules["1"]["rollouts"], rules["3"]["steps"], rules["2"]["steps"]) == (4, 4, 4, 0)
     assert [row["pass rate"] for row in found["Progress by run"]] == [pytest.approx(4 / 6), 0.0]
+
+
+def test_runs_of_one_file_name_keep_their_folders(tmp_path: Path) -> None:
+    files = [tmp_path / folder / "run.json" for folder in ("a", "b")]
+    for file in files:
+        file.parent.mkdir()
+        file.write_text(json.dumps(_group("g", [1, 1], 1, [])), encoding="utf-8")
+    assert {row["run"] for row in _sections(*files)["Groups"]} == set(map(str, files))
 
 
 def test_evaluations_stand_side_by_side(tmp_path: Path) -> None:
