@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,17 +14,22 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from gpu_evaluator.card import read_card
 from gpu_evaluator.commands import app
+from gpu_evaluator.engines.transformers.classifier import Classifier
 from tests.gpu_evaluator.training.tuning.tiny import train
 
 ROOT = Path(__file__).parents[4]
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"}
+BLOCKS = re.findall(r"```sh\n(.*?)```", (ROOT / "docs" / "training.md").read_text(encoding="utf-8"), re.DOTALL)
+DOCUMENTED = [line for block in BLOCKS for line in block.splitlines()]
 TRAIN = ("-m", "services.runtime.cli", "train")
 
 
-def run(*arguments: object, before: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, *before, *TRAIN, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, env=ENVIRONMENT, check=False)
+def run(*command: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        list(map(str, command)), capture_output=True, text=True, timeout=300, env=ENVIRONMENT, check=False
+    )
 
 
 @pytest.mark.parametrize("name", ["gate", "feedback", "encoder"])
@@ -33,21 +39,37 @@ def test_supervised_training_asks_for_a_learning_rate(name: str, some_labels: Pa
     assert "--learning-rate" in answer.output
 
 
-def test_the_commands_pretrain_and_train_and_print_a_summary(
-    modernbert: Path, some_labels: Path, tmp_path: Path
+def test_the_documented_commands_train_models_that_are_served(
+    qwen3: Path, modernbert: Path, some_labels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "src").mkdir()
-    (tmp_path / "src" / "A.lean").write_text("theorem t : 1 = 1 := rfl\n" * 10)
-    first = run("pretrain", tmp_path / "src", "--model", modernbert, "-o", tmp_path / "m", "--length", 64, "--json")
-    assert first.returncode == 0, first.stderr
-    summary = json.loads(first.stdout)
-    assert (summary["finished"], summary["steps"], summary["programs"]) == (True, 1, 0)
-    assert json.loads((tmp_path / "m" / "lean-reward.json").read_text())["recipe"]["learning_rate"] == 3e-5
-    options = ["--learning-rate", "1e-4", "--length", 128, "--batch", 8, "--held-out", 0.2]
-    second = run("encoder", some_labels, "--model", tmp_path / "m", "-o", tmp_path / "e", *options)
-    assert second.returncode == 0, second.stderr
-    assert "programs" in second.stdout
-    assert "held out" in second.stdout
+    """Every `train` command of docs/training.md, with tiny models in place of those that it names."""
+    monkeypatch.chdir(tmp_path)
+    for folder in ("mathlib4", "lean-pool"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "A.lean").write_text(f"theorem t : 1 = 1 := rfl -- {folder}\n" * 10)
+    (tmp_path / "labels.jsonl").write_bytes(some_labels.read_bytes())
+    stand_ins = {"Qwen/Qwen3-8B": qwen3, "Qwen/Qwen3-4B": qwen3, "answerdotai/ModernBERT-large": modernbert}
+    commands = [line for line in DOCUMENTED if line.startswith("lean-reward train ")]
+    assert len(commands) == 6
+    for command in commands:
+        is_pretraining = " pretrain " in command
+        arguments = [str(stand_ins.get(word, word)).replace("RATE", "1e-4") for word in command.split()[1:]]
+        answer = CliRunner().invoke(app, [*arguments, "--length", "384", "--json"])
+        assert answer.exit_code == 0, f"{command}: {answer.output}"
+        summary = json.loads(answer.stdout)
+        assert summary["finished"]
+        card = read_card(Path(arguments[arguments.index("-o") + 1]))
+        assert card is not None
+        assert card.toolchain == (None if is_pretraining else "4.15.0")
+        if is_pretraining:
+            assert card.recipe["learning_rate"] == (3e-5 if "encoder" in command else 5e-6)
+            assert card.programs == 0
+    again = CliRunner().invoke(app, arguments)
+    assert again.exit_code == 2
+    assert "holds a trained model already" in again.output
+    for gate in ("gate", "encoder"):
+        scores = Classifier(tmp_path / gate, context=256, batch_tokens=4096).score(["theorem t : 1 = 1 := rfl"])
+        assert 0 < scores[0] < 1
 
 
 def test_a_signal_saves_a_checkpoint_and_the_same_command_goes_on(
@@ -72,7 +94,7 @@ def test_a_signal_saves_a_checkpoint_and_the_same_command_goes_on(
     stopped = json.loads(out)
     assert not stopped["finished"]
     assert "the same command goes on" in err
-    done = run(*arguments)
+    done = run(sys.executable, *TRAIN, *arguments)
     assert done.returncode == 0, done.stderr
     finished = json.loads(done.stdout)
     assert finished["finished"]
@@ -94,8 +116,13 @@ def test_two_processes_train_the_same_model_as_one(
     alone = train(base, [some_labels], tmp_path / "one", objective, **settings)
     options = ["--model", base, "--learning-rate", "1e-3", "--length", 128, "--batch", 3, "--precision", "fp32"]
     options += ["--epochs", 2, "--checkpoint-every", 2, "--held-out", 0.3, "--json"]
-    torchrun = ("-m", "torch.distributed.run", "--standalone", "--no-python", "--nproc-per-node", "2", sys.executable)
-    two = run(objective, some_labels, "-o", tmp_path / "two", *options, before=torchrun)
+    (documented,) = (line for line in DOCUMENTED if line.startswith("torchrun "))
+    launcher, *launching = documented.partition(" lean-reward ")[0].replace("8", "2").split()
+    programs = Path(sys.executable).parent
+    two = run(
+        *(programs / launcher, *launching, programs / "lean-reward", "train", objective),
+        *(some_labels, "-o", tmp_path / "two", *options),
+    )
     assert two.returncode == 0, two.stderr
     together = json.loads(two.stdout)
     for name in ("loss_first", "loss_last", "held_out_loss"):
