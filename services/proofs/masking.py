@@ -53,6 +53,7 @@ _plain_name = re.compile(rf"[{IDENTIFIER_FIRST}][{IDENTIFIER_REST}]*").fullmatch
 
 # A comment or a literal may follow these directly; after another symbol Lean may have read a longer token.
 _ENDS_A_TOKEN = frozenset(SPACE + "()[]{}⟨⟩,;\"'»")
+_WHOLE_TOKENS = frozenset({":=", "=>"})  # no longer token of Lean or Mathlib begins so
 _INTERPOLATED = frozenset({"s!", "m!", "f!"})
 # A number that a quote follows: the quote starts a literal, while after a name it belongs to the name. The second
 # expression is slow, and only looked for where the first is found.
@@ -151,7 +152,9 @@ class _Scanner:
 
     def _check_glue(self, start: int) -> None:
         """A symbol directly before a comment or literal may be part of a token that swallows its first character."""
-        if start and (previous := self.source[start - 1]) not in _ENDS_A_TOKEN and not is_identifier_rest(previous):
+        if not start or (previous := self.source[start - 1]) in _ENDS_A_TOKEN or is_identifier_rest(previous):
+            return
+        if self.source[start - 2 : start] not in _WHOLE_TOKENS:
             self.certain = False
 
     def _comment(self, start: int, end: int, kind: Region) -> int:
@@ -163,7 +166,7 @@ class _Scanner:
         third = source[start + 2 : start + 3]
         kind = Region.DOC_COMMENT if third in ("-", "!") else Region.COMMENT
         # The character after `/-` never opens nor closes anything: `/-/` opens. Where it could, versions differ.
-        if source[start + 2 : start + 4] == "/-" or source[start + 3 : start + 4] == "/":
+        if source[start + 2 : start + 4] in ("/-", "-/", "!/"):
             self.certain = False
         depth, position = 1, start + 3
         while depth:

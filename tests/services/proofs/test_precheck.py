@@ -266,6 +266,11 @@ def test_strict_rejects(code: str) -> None:
         "mutual\ntheorem a : True := trivial\ntheorem b : True := trivial\nend",
         "lemma t : True := trivial",
         "theorem «sorry» («axiom» : True) : True := «axiom»",
+        "/- /- sorry -/ axiom -/\n" + GOOD,
+        "/-\n/- sorry -/\naxiom -/\n" + GOOD,
+        "/-a/- sorry -/ axiom -/\n" + GOOD,
+        "theorem t : True :=-- sorry\n  trivial",
+        "theorem t : True → True := fun _ =>/- sorry -/ trivial",
         "theorem t : x.evaluate = h.elab := by native_decide",
     ],
 )
