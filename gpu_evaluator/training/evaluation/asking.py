@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing
@@ -68,7 +69,8 @@ async def at_url(url: str, key: str | None, silence_s: float) -> AsyncIterator[A
     async with httpx.AsyncClient(base_url=url, headers=headers, timeout=limits) as client:
 
         async def ask(request: EvaluateRequest) -> AsyncIterator[Prediction]:
-            body = request.model_dump_json(exclude_none=True)
+            # Escaped JSON: a program may hold a lone surrogate, which no UTF-8 text can.
+            body = json.dumps(request.model_dump(exclude_none=True))
             content_type = {"Content-Type": "application/json"}
             try:
                 async with client.stream("POST", "/v1/evaluate", content=body, headers=content_type) as answer:

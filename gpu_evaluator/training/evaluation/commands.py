@@ -30,6 +30,7 @@ def evaluate(
     method: EvaluationMethod = typer.Option(
         None, "--method", help="gate, cascade or self_consistency; default: the evaluator's."
     ),
+    against: Path = typer.Option(None, "--against", help="Predictions of another evaluator, to compare with."),
     validation: list[Path] = typer.Option([], "--validation", help="Labelled programs that select thresholds."),
     prevalence: list[float] = typer.Option([], "--prevalence", min=0, max=1, help="Give the precision at this one."),
     save: Path = typer.Option(None, "--save", help="Write the answers of an evaluator that was asked here."),
@@ -46,7 +47,7 @@ def evaluate(
     evaluator failed, 2 it cannot be measured.
     """
     from gpu_evaluator.training.evaluation.asking import AskError
-    from gpu_evaluator.training.evaluation.programs import read_labels
+    from gpu_evaluator.training.evaluation.programs import pair, read_labels, read_predictions
     from gpu_evaluator.training.evaluation.study import Options, measure
     from gpu_evaluator.training.records import RecordError
     from services.contracts.outcomes import Reason
@@ -58,14 +59,19 @@ def evaluate(
         source = _Source(load_settings(**given), predictions, url, engine, method, save)
         parts = [read_labels(labels)] + ([read_labels(validation)] if validation else [])
         judged, left_out, throughput = source.judge(parts)
+        test, other = judged[0], None
+        if against is not None:
+            test, accepted = pair(test, read_predictions([against]), left_out)
+            other = (against.stem, accepted)
         study = measure(
-            judged[0],
+            test,
             judged[1] if validation else (),
             Options(resamples, seed, tuple(prevalence)),
             evaluator=name or source.name or parts[0].model or "evaluator",
             toolchain=parts[0].toolchain,
             left_out=left_out,
             throughput=throughput,
+            against=other,
         )
         if plot is not None:
             from gpu_evaluator.training.evaluation.plots import plot as draw

@@ -10,9 +10,9 @@ import numpy as np
 
 from gpu_evaluator.feedback.blocks import find_blocks
 from gpu_evaluator.feedback.metrics import SourcePreservation, audit_source, compare, has_error
+from gpu_evaluator.training.evaluation.confusion import Flags, Numbers
 from gpu_evaluator.training.evaluation.programs import Judged
 from services.contracts.evaluation import Acceptance, FeedbackQuality, SourceAudit
-from services.measures.confusion import Flags, Numbers
 
 
 @dataclass(frozen=True, slots=True)

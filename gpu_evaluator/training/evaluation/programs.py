@@ -157,6 +157,27 @@ def join_places(labels: Labels, predictions: Mapping[int, PredictionLine], left_
     return _join(labels.programs, [predictions.get(place) for place in range(len(labels.programs))], left_out)
 
 
+def pair(
+    judged: Sequence[Judged], predictions: Mapping[str, PredictionLine], left_out: Counter[str]
+) -> tuple[list[Judged], list[bool]]:
+    """The programs that another evaluator has judged too, and whether it accepts each. The others are counted.
+
+    Raises `RecordError` where a label has no id to be found by.
+    """
+    kept: list[Judged] = []
+    accepted: list[bool] = []
+    for one in judged:
+        if one.label.id is None:
+            raise RecordError("a labelled program has no id, and predictions are found by it")
+        other = predictions.get(one.label.id)
+        if other is None or other.verdict is Verdict.UNKNOWN:
+            left_out["not_judged_by_both"] += 1
+        else:
+            kept.append(one)
+            accepted.append(other.verdict is Verdict.VALID)
+    return kept, accepted
+
+
 def read_rows(model: type[_Model], path: Path) -> Iterator[tuple[int, _Model]]:
     """Yield (number, row) of a file of JSON lines or, by its suffix, of Parquet. Raises `RecordError`."""
     if path.suffix == PARQUET:

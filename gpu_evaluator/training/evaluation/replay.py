@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from services.measures.confusion import Flags, Numbers
+from gpu_evaluator.training.evaluation.confusion import Flags, Numbers
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gpu_evaluator.training.evaluation import confusion
+from gpu_evaluator.training.evaluation.bootstrap import RESAMPLES, SEED, ClusterBootstrap, interval
+from gpu_evaluator.training.evaluation.confusion import Counts, Flags, Numbers
 from gpu_evaluator.training.evaluation.feedback_quality import compare_traces
 from gpu_evaluator.training.evaluation.programs import Judged
+from gpu_evaluator.training.evaluation.ranking import Ranking
 from gpu_evaluator.training.evaluation.replay import Replay, make_pools, rank, replay
 from gpu_evaluator.training.evaluation.ways import Columns, Way, ways
 from services.contracts.evaluation import (
@@ -21,10 +25,6 @@ from services.contracts.evaluation import (
     Throughput,
 )
 from services.contracts.evaluator import Confusion
-from services.measures import confusion
-from services.measures.bootstrap import RESAMPLES, SEED, ClusterBootstrap, interval
-from services.measures.confusion import Counts, Flags, Numbers
-from services.measures.ranking import Ranking
 
 ALL = "all"
 BUDGETS = (1, 2, 4, 8, 16, 32)
@@ -57,12 +57,18 @@ def measure(
     toolchain: str | None,
     left_out: Mapping[str, int],
     throughput: Throughput | None = None,
+    against: tuple[str, Sequence[bool]] | None = None,
 ) -> Study:
-    """Measure `judged`, with thresholds that `validation` selects. Raises `ValueError` where nothing is judged."""
+    """Measure `judged`, with thresholds that `validation` selects. Raises `ValueError` where nothing is judged.
+
+    `against`: another evaluator's name and whether it accepts each program; it is measured on the same resamples.
+    """
     if not judged:
         raise ValueError("no labelled program has a prediction")
     test = Columns.of(judged)
     found = ways(test, Columns.of(validation) if validation else None)
+    if against is not None:
+        found.append(Way(against[0], np.array(against[1], dtype=bool)))
     rankings = {way.name: Ranking(test.valid, way.scores) for way in found if way.scores is not None}
     problems = [(j.label.benchmark, j.label.problem) for j in judged]
     traces = compare_traces(judged)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from services.measures.confusion import Counts, Flags, Numbers, false_positive_rate, mcc, recall
+from gpu_evaluator.training.evaluation.confusion import Counts, Flags, Numbers, false_positive_rate, mcc, recall
 
 GRID: Numbers = np.arange(101) / 100
 """0, 0.01, ... 1, each the float that is written so."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gpu_evaluator.training.evaluation.confusion import Flags, Numbers, count, false_positive_rate, recall
 from gpu_evaluator.training.evaluation.programs import Judged
 from gpu_evaluator.training.evaluation.thresholds import (
     GRID,
@@ -15,7 +16,6 @@ from gpu_evaluator.training.evaluation.thresholds import (
     matched_false_positive_rate,
     matched_recall,
 )
-from services.measures.confusion import Flags, Numbers, count, false_positive_rate, recall
 
 GATE_THRESHOLD = 0.5
 EVALUATOR, GATE, FEEDBACK = "evaluator", "gate", "feedback model"
@@ -72,6 +72,8 @@ def ways(test: Columns, validation: Columns | None) -> list[Way]:
         found.append(Way(FEEDBACK, test.feedback))
     if validation is None or test.gate is None or validation.gate is None:
         return found
+    if validation.valid.all() or not validation.valid.any():
+        return found  # one class alone selects nothing
     counts = counts_by_threshold(validation.valid, validation.gate)
     own = count(validation.valid, validation.accepted)
     selections = (

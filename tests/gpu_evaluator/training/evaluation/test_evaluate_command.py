@@ -178,6 +178,19 @@ def test_parquet_is_read_as_json_lines_are(tmp_path: Path) -> None:
     assert "row 1: verdict" in _run(tmp_path / "odd.parquet").output
 
 
+def test_two_evaluators_are_compared_on_the_programs_of_both_and_on_the_same_resamples(tmp_path: Path) -> None:
+    labels = _write(tmp_path / "labels.jsonl", [_label(n) for n in range(30)])
+    ours = _write(tmp_path / "ours.jsonl", _good_predictions(30))
+    same = _write(tmp_path / "same.jsonl", _good_predictions(27))
+    other = _report(labels, "-p", ours, "--against", same).verdicts[-1]
+    assert (other.name, other.accuracy_gain, other.accuracy_gain_interval) == ("same", 0.0, (0.0, 0.0))
+    everything = [{"id": f"c{n}", "verdict": "valid"} for n in range(30)]
+    report = _report(labels, "-p", ours, "--against", _write(tmp_path / "all.jsonl", everything))
+    assert report.verdicts[-1].accuracy_gain == pytest.approx(-2 / 3)
+    assert report.verdicts[-1].recall == report.verdicts[-1].false_positive_rate == 1.0
+    assert _report(labels, "-p", ours, "--against", same).left_out == {"not_judged_by_both": 3}
+
+
 def test_votes_rank_the_evaluator(tmp_path: Path) -> None:
     labels = _write(tmp_path / "labels.jsonl", [_label(n) for n in range(6)])
     predictions = [{**row, "score": 1.0 if row["verdict"] == "valid" else 0.2} for row in _good_predictions(6)]
@@ -207,6 +220,13 @@ def test_one_class_alone_leaves_rates_open(tmp_path: Path) -> None:
     assert (gate.false_positive_rate, gate.auroc, gate.recall) == (None, None, 1.0)
 
 
+def test_validation_programs_of_one_class_select_nothing(tmp_path: Path) -> None:
+    labels = _write(tmp_path / "labels.jsonl", [_label(n) for n in range(6)])
+    validation = _write(tmp_path / "validation.jsonl", [_label(n) for n in (6, 9)])
+    report = _report(labels, "-p", _write(tmp_path / "p.jsonl", _good_predictions(10)), "--validation", validation)
+    assert [row.selected for row in report.verdicts] == [None, None]
+
+
 @pytest.mark.parametrize("suffix", [".png", ".svg"])
 def test_curves_are_drawn(suffix: str, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
@@ -219,7 +239,7 @@ def test_curves_are_drawn(suffix: str, tmp_path: Path) -> None:
 
 async def test_an_evaluator_at_a_url_is_asked_for_every_program() -> None:
     pair = Pair("linear", LinearGate(None), LinearFeedback(None), {Stage.GATE: 10_000, Stage.FEEDBACK: 10_000})
-    programs = {f"c{n}": _code(n, n % 2 == 0) for n in range(20)}
+    programs = {f"c{n}": _code(n, n % 2 == 0) for n in range(19)} | {"c19": "theorem t : True := by \ud800"}
     seen: list[int] = []
     async with serve([pair]) as served:
         await served.until_ready()

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gpu_evaluator.training.evaluation import confusion
 from gpu_evaluator.training.evaluation.thresholds import (
     GRID,
     best_mcc,
@@ -12,7 +13,6 @@ from gpu_evaluator.training.evaluation.thresholds import (
     matched_false_positive_rate,
     matched_recall,
 )
-from services.measures import confusion
 
 score = st.one_of(st.integers(0, 100).map(lambda n: n / 100), st.floats(0, 1))
 rows = st.lists(st.tuples(st.booleans(), score, st.booleans()), min_size=1, max_size=30)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from services.measures.confusion import Flags, Numbers
+from gpu_evaluator.training.evaluation.confusion import Flags, Numbers
 
 Places = npt.NDArray[np.int64]
 

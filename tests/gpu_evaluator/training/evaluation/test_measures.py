@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics as sklearn
 
-from services.measures import confusion
-from services.measures.ranking import Ranking
+from gpu_evaluator.training.evaluation import confusion
+from gpu_evaluator.training.evaluation.ranking import Ranking
 
 programs = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=40)
 scored = st.lists(st.tuples(st.booleans(), st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0])), min_size=1, max_size=40)
@@ -70,7 +70,7 @@ def test_auroc_is_the_share_of_pairs_in_order_with_half_credit_for_ties(rows: li
     assert got == pytest.approx(sum(1.0 if p > n else 0.5 if p == n else 0.0 for p, n in pairs) / len(pairs))
     assert got == pytest.approx(sklearn.roc_auc_score(valid, scores))
     false_positive, true_positive = Ranking(valid, scores).curve()
-    assert np.trapezoid(true_positive, false_positive) == pytest.approx(got)
+    assert sklearn.auc(false_positive, true_positive) == pytest.approx(got)
 
 
 @given(scored, st.data())

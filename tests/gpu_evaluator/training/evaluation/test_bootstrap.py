@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.measures import bootstrap
-from services.measures.bootstrap import ClusterBootstrap, interval
+from gpu_evaluator.training.evaluation import bootstrap
+from gpu_evaluator.training.evaluation.bootstrap import ClusterBootstrap, interval
 
 
 def _means(draw: ClusterBootstrap, values: np.ndarray) -> np.ndarray:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 
 import numpy as np
 
-from services.measures.confusion import Numbers
+from gpu_evaluator.training.evaluation.confusion import Numbers
 
 RESAMPLES = 5_000
 SEED = 42
