@@ -13,37 +13,44 @@ from gpu_evaluator.service.problems import Refusal
 from services.contracts.base import MAX_PROGRAM_BYTES, MAX_PROGRAM_CHARACTERS
 from services.contracts.evaluator import EvaluateRequest
 from services.contracts.problems import Fault, ProblemCode
+from services.runtime.decoding import ENCODINGS, Undecodable, decompress, read_encoding
 
 _LONGEST_POINTER = 200
 
 
 async def read_request(request: Request, *, max_bytes: int, timeout_s: float) -> EvaluateRequest:
-    """Raises `Refusal`: media type or encoding (415), size (413), time (408), JSON (400), contract (422)."""
+    """Raises `Refusal`: media type or encoding (415), size (413), time (408), body or JSON (400), contract (422)."""
     media = request.headers.get("content-type", "application/json").split(";")[0].strip().lower()
     if media != "application/json":
         raise Refusal(ProblemCode.UNSUPPORTED_MEDIA_TYPE, "send Content-Type: application/json")
-    if request.headers.get("content-encoding", "identity").strip().lower() not in ("", "identity"):
-        headers = {"Accept-Encoding": "identity"}
-        raise Refusal(ProblemCode.UNSUPPORTED_ENCODING, "send the body as it is", headers=headers)
+    encoding = read_encoding(request.headers.get("content-encoding"))
+    if encoding is None:
+        detail = f"send the body as it is, or with one Content-Encoding of {', '.join(ENCODINGS)}"
+        raise Refusal(ProblemCode.UNSUPPORTED_ENCODING, detail, headers={"Accept-Encoding": ", ".join(ENCODINGS)})
     try:
-        body = await asyncio.wait_for(_read(request, max_bytes), timeout_s)
+        body = await asyncio.wait_for(_read(request, encoding, max_bytes), timeout_s)
     except asyncio.TimeoutError:
         detail = f"the body was not complete after {timeout_s:g} s"
         raise Refusal(ProblemCode.BODY_TIMEOUT, detail, retry_after_s=1) from None
     return await asyncio.to_thread(parse_request, body)
 
 
-async def _read(request: Request, max_bytes: int) -> bytes:
+async def _read(request: Request, encoding: str, max_bytes: int) -> bytes:
+    """The whole body, decompressed; it stays within `max_bytes` at every step of the decompression."""
     announced = request.headers.get("content-length", "")
     body = bytearray()
-    if not (announced.isascii() and announced.isdigit() and int(announced) > max_bytes):
-        async for piece in request.stream():
+    too_large = Refusal(ProblemCode.BODY_TOO_LARGE, f"the body is larger than {max_bytes} bytes")
+    if encoding == "identity" and announced.isascii() and announced.isdigit() and int(announced) > max_bytes:
+        raise too_large
+    try:
+        async for piece in decompress(request.stream(), encoding):
             body += piece
             if len(body) > max_bytes:
-                break
-        else:
-            return bytes(body)
-    raise Refusal(ProblemCode.BODY_TOO_LARGE, f"the body is larger than {max_bytes} bytes")
+                raise too_large
+            await asyncio.sleep(0)  # a small body can unfold into many pieces
+    except Undecodable:
+        raise Refusal(ProblemCode.MALFORMED_BODY, f"the body is not valid {encoding}") from None
+    return bytes(body)
 
 
 def parse_request(body: bytes) -> EvaluateRequest:

@@ -6,15 +6,14 @@ import asyncio
 import codecs
 import hashlib
 import sys
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 from starlette.requests import ClientDisconnect, Request
 
-from reward_gateway.bodies.decoding import ENCODINGS, Undecodable, make_decoder
 from reward_gateway.errors import ProblemError
 from reward_gateway.pace import Pace
 from services.contracts.problems import ProblemCode
+from services.runtime.decoding import ENCODINGS, Undecodable, decompress, read_encoding
 
 _RETRY_S = 5
 
@@ -64,9 +63,8 @@ async def read_body(request: Request, budget: BodyBudget, *, limit: int, timeout
         ClientDisconnect: the client is gone.
     """
     _check_media_type(request.headers.get("content-type"))
-    encoding = request.headers.get("content-encoding", "identity").strip().lower()
-    encoding = {"x-gzip": "gzip", "": "identity"}.get(encoding, encoding)
-    if encoding not in ("identity", *ENCODINGS):
+    encoding = read_encoding(request.headers.get("content-encoding"))
+    if encoding is None:
         raise ProblemError(
             ProblemCode.UNSUPPORTED_ENCODING,
             f"send the body as it is, or with one Content-Encoding of {', '.join(ENCODINGS)}",
@@ -113,7 +111,7 @@ async def _read(request: Request, encoding: str, taken: _Taken, limit: int) -> B
     size = characters = width = 0
     pace = Pace()
     try:
-        async for piece in _decompressed(request.stream(), encoding):
+        async for piece in decompress(request.stream(), encoding):
             size += len(piece)
             if size > limit:
                 raise _too_large(limit)
@@ -134,18 +132,6 @@ async def _read(request: Request, encoding: str, taken: _Taken, limit: int) -> B
 def _width(text: str) -> int:
     """Bytes that Python keeps for each character of a text that has these among others: 1, 2 or 4."""
     return 1 if text.isascii() else min(4, sys.getsizeof(text) // len(text))
-
-
-async def _decompressed(stream: AsyncIterator[bytes], encoding: str) -> AsyncIterator[bytes]:
-    if encoding == "identity":
-        async for chunk in stream:
-            yield chunk
-        return
-    decoder = make_decoder(encoding)
-    async for chunk in stream:
-        for piece in decoder.feed(chunk):
-            yield piece
-    decoder.finish()
 
 
 def _check_media_type(header: str | None) -> None:

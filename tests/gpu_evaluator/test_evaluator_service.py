@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import hashlib
 import json
 import signal
+import zlib
 from collections import Counter
 
 import httpx
 import pytest
+import zstandard
 
 from gpu_evaluator.catalog import make_pairs
 from gpu_evaluator.engines.absent import NoFeedback
@@ -144,6 +147,38 @@ async def test_bad_requests_get_a_precise_problem(body: bytes, status: int, code
         assert (answer.status_code, problem.code.value) == (status, code)
         assert answer.headers["content-type"] == "application/problem+json"
         assert problem.instance.endswith(answer.headers["x-request-id"])
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "x-gzip", "deflate", "zstd"])
+async def test_a_compressed_body_is_read(encoding: str) -> None:
+    packers = {"deflate": zlib.compress, "zstd": zstandard.ZstdCompressor().compress}
+    body = json.dumps({"programs": [{"id": "a", "code": "bad"}]}).encode()
+    packed = packers.get(encoding, gzip.compress)(body)
+    headers = {"Content-Type": "application/json", "Content-Encoding": encoding}
+    async with serve([make_pair()]) as served:
+        await served.until_ready()
+        answer = await served.client.post("/v1/evaluate", content=packed, headers=headers)
+        assert [json.loads(line)["id"] for line in answer.text.splitlines()] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("body", "encoding", "status", "code"),
+    [
+        (gzip.compress(b" " * 2_000_001), "gzip", 413, "body_too_large"),
+        (gzip.compress(b"{}")[:-4], "gzip", 400, "malformed_body"),
+        (b"{}", "zstd", 400, "malformed_body"),
+        (b"{}", "br", 415, "unsupported_encoding"),
+        (gzip.compress(b"{}"), "gzip, gzip", 415, "unsupported_encoding"),
+    ],
+)
+async def test_a_body_that_cannot_be_unpacked_is_refused(body: bytes, encoding: str, status: int, code: str) -> None:
+    headers = {"Content-Type": "application/json", "Content-Encoding": encoding}
+    async with serve([make_pair()], max_body_bytes=2_000_000) as served:
+        await served.until_ready()
+        answer = await served.client.post("/v1/evaluate", content=body, headers=headers)
+        assert (answer.status_code, answer.json()["code"]) == (status, code)
+        if status == 415:
+            assert answer.headers["accept-encoding"] == "gzip, deflate, zstd"
 
 
 async def test_a_key_is_needed_where_one_is_set() -> None:

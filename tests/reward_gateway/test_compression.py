@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reward_gateway.answers.encoding import choose, make_encoder
-from reward_gateway.bodies.decoding import Undecodable, make_decoder
+from services.runtime.decoding import Undecodable, make_decoder
 from tests.reward_gateway.place import Place, Served, candidates, until, valid
 
 MANY = candidates(*(f"t{i}" for i in range(50)))

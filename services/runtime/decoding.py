@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Protocol
 
 import zstandard
@@ -26,6 +26,26 @@ class Decoder(Protocol):
 
     def finish(self) -> None:
         """Raises `Undecodable` when the stream is cut short."""
+
+
+def read_encoding(header: str | None) -> str | None:
+    """`identity` or one of `ENCODINGS`, as a request's Content-Encoding says; None for any other."""
+    encoding = (header or "").strip().lower()
+    encoding = {"x-gzip": "gzip", "": "identity"}.get(encoding, encoding)
+    return encoding if encoding in ("identity", *ENCODINGS) else None
+
+
+async def decompress(stream: AsyncIterator[bytes], encoding: str) -> AsyncIterator[bytes]:
+    """Yield what a body's stream holds, piece by piece. Raises `Undecodable`."""
+    if encoding == "identity":
+        async for chunk in stream:
+            yield chunk
+        return
+    decoder = make_decoder(encoding)
+    async for chunk in stream:
+        for piece in decoder.feed(chunk):
+            yield piece
+    decoder.finish()
 
 
 def make_decoder(encoding: str) -> Decoder:
