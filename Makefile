@@ -13,6 +13,10 @@ help:
 	@echo "make test-train  training of tiny models, and the transformers engine, on PyTorch (about 1.4 GB)"
 	@echo "make test-vllm  the evaluator against a real vLLM on the CPU (about 2.5 GB)"
 	@echo "make test-trainers  the adapters against verl, OpenRLHF, TRL, verifiers and the client of Kimina"
+	@echo "make test-faults  processes killed, paused and cut off, full disks, damaged files, clocks that jump"
+	@echo "make soak   half an hour (SOAK_MINUTES) of mixed and hostile load: right rewards, and nothing grows"
+	@echo "make audit  known vulnerabilities of what requirements.lock pins"
+	@echo "make sbom   a CycloneDX bill of materials, build/sbom.cdx.json"
 	@echo "make check  ruff and mypy"
 	@echo "make lock   renew requirements.lock"
 
@@ -57,6 +61,31 @@ test-vllm: $(STAMP) $(VLLM_VENV)/.installed
 test-trainers: $(STAMP)
 	"$(BIN)/lean-reward" lean install
 	"$(BIN)/python" tests/trainers/run.py $(TRAINERS)
+
+# The whole fault suite (docs/runbook.md, "Faults"); `make test` runs its core. Some parts need root: a small disk, network
+# namespaces.
+test-faults: $(STAMP)
+	"$(BIN)/lean-reward" lean install
+	LEAN_TEST_FAULTS=all "$(BIN)/python" -m pytest tests/faults $(PYTEST_ARGS)
+
+SOAK_MINUTES ?= 30
+soak: $(STAMP)
+	"$(BIN)/lean-reward" lean install
+	"$(BIN)/python" -m bench.soak --minutes $(SOAK_MINUTES) $(SOAK_ARGS)
+
+# Tools for the supply chain, in an environment of their own: the platform does not depend on them.
+SUPPLY_VENV := .test-venvs/supply
+$(SUPPLY_VENV)/.installed:
+	test -x "$(SUPPLY_VENV)/bin/python" || $(PYTHON) -m venv "$(SUPPLY_VENV)"
+	"$(SUPPLY_VENV)/bin/python" -m pip install --quiet --disable-pip-version-check pip-audit==2.10.1 cyclonedx-bom==7.5.0
+	touch "$@"
+
+# Exit status 3 where the advisory service cannot be asked: nothing is known then.
+audit: $(STAMP) $(SUPPLY_VENV)/.installed
+	"$(BIN)/python" .ci/audit.py "$(SUPPLY_VENV)/bin/pip-audit"
+
+sbom: $(STAMP) $(SUPPLY_VENV)/.installed
+	"$(BIN)/python" .ci/sbom.py "$(SUPPLY_VENV)/bin/cyclonedx-py" build/sbom.cdx.json
 
 check: $(STAMP)
 	"$(BIN)/ruff" check .

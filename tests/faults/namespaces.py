@@ -6,7 +6,7 @@ import contextlib
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 NEAR, FAR = "10.203.77.1", "10.203.77.2"
@@ -65,5 +65,5 @@ def cable() -> Iterator[Cable]:
                 _ip("netns", "delete", namespace)
 
 
-def _ip(*words: str | Sequence[str]) -> None:
+def _ip(*words: str) -> None:
     subprocess.run(["ip", *words], check=True, capture_output=True)

@@ -116,7 +116,7 @@ class Traffic:
     ) -> None:
         self._stopping.set()
         for thread in self._threads:
-            thread.join(DEADLINE_S)
+            thread.join(DEADLINE_S if error is None else 1.0)
 
     def flows(self, batches: int = 2, limit_s: float = 90.0) -> float:
         """Wait until so many more batches have their answers; answers how long it took, seconds."""
