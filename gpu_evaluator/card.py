@@ -32,6 +32,7 @@ class ModelCard(BaseModel):
     valid: int = Field(0, description="So many of them were valid.")
     steps: int
     recipe: dict[str, Any] = Field(default_factory=dict, description="The settings of the training.")
+    libraries: dict[str, str] = Field(default_factory=dict, description="What trained it, with versions.")
 
     def write(self, folder: Path) -> None:
         (folder / CARD_NAME).write_text(self.model_dump_json(indent=2) + "\n", encoding="utf-8")

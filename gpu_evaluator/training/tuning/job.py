@@ -128,6 +128,8 @@ def run(job: Job, processes: Processes, progress: Progress) -> Summary:
             loss, accuracy = loop.measure(held_out, maker)
             measured = {"held_out_loss": loss, "held_out_accuracy": accuracy}
         measured["held_out_sequences"] = held_out.units
+        if plan.is_packed:  # it ends with what it learned, and the base model's sampling is not its own
+            learner.model.generation_config = transformers.GenerationConfig(eos_token_id=tokenizer.eos_token_id)
         save_model(learner, output, processes, halved=recipe.precision == "bf16")
         if processes.leads:
             tokenizer.save_pretrained(output)
@@ -193,6 +195,7 @@ def _card(job: Job, data: Data, steps: int) -> ModelCard:
         valid=data.facts["valid"],
         steps=steps,
         recipe=asdict(job.recipe),
+        libraries={"torch": torch.__version__, "transformers": transformers.__version__},
     )
 
 

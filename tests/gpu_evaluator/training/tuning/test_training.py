@@ -69,6 +69,9 @@ def test_a_feedback_model_learns_to_write_the_trace_and_to_end(qwen3: Path, tmp_
     card = read_card(tmp_path / "feedback")
     assert card is not None
     assert (card.role, card.toolchain, card.programs, card.valid) == ("feedback", "4.15.0", 4, 2)
+    assert card.libraries["transformers"] == transformers.__version__
+    sampling = json.loads((tmp_path / "feedback" / "generation_config.json").read_text())
+    assert sampling.keys() - {"transformers_version"} == {"eos_token_id"}
     model = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "feedback", dtype=torch.float32)
     for line in lines:
         prompt = torch.tensor([encode(line["code"])])
