@@ -2,7 +2,7 @@
 
 One gateway and one worker share a process; the worker answers at once. Whole batches, for several claim limits:
 
-    python bench/queue_cost.py --jobs 1024 --rounds 3 --limits 1 4 16 64
+    python -m bench.queue_cost --jobs 1024 --rounds 3 --limits 1 4 16 64
 
 Prints JSON. CPU is the process's own clock and the server's INFO, so other load on the machine changes it little. All
 figures are per job, in milliseconds of CPU; ``latency_p99_ms`` is wall-clock time from complete to delivery.

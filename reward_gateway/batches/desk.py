@@ -26,6 +26,7 @@ from services.runtime import metrics
 from services.runtime.logging import get_logger
 
 _WATCH_S = 1.0
+_FLEET_S = 0.001  # for each worker
 _SMOOTHING = 0.2
 _RESTART_GRACE_S = 15.0
 
@@ -77,7 +78,7 @@ class LeanDesk:
         self._home = home
         self._askers: dict[str, Asker] = {}
         self._passing_on = asyncio.Lock()
-        self._ready_at = -math.inf
+        self._ready_at = self._fleet_at = -math.inf
         self.fleet = Fleet()
         self.stats: QueueStats | None = None
         self.reachable = False
@@ -154,8 +155,10 @@ class LeanDesk:
     async def look(self) -> None:
         """Refresh `fleet`, `stats` and `reachable` now; never raises."""
         try:
-            self.fleet = Fleet.parse(await self._queue.workers())
             stats = await self._queue.stats()
+            if self._fleet_is_old(stats.workers):
+                self.fleet = Fleet.parse(await self._queue.workers())
+                self._fleet_at = time.monotonic()
         except (QueueUnavailable, RedisError) as error:
             if self.reachable:
                 get_logger().warning("queue_unavailable", error=str(error))
@@ -173,6 +176,12 @@ class LeanDesk:
         metrics.QUEUE_REACHABLE.set(1)
         metrics.LEAN_ENGINES.set(self.fleet.ready)
         metrics.LEAN_IDENTITIES.set(len(self.fleet.identities))
+
+    def _fleet_is_old(self, workers: int) -> bool:
+        """Every announcement is read and parsed, so for thousands of workers not each second, unless it matters now."""
+        if not self.fleet.ready or not workers:
+            return True
+        return time.monotonic() - self._fleet_at >= len(self.fleet.workers) * _FLEET_S
 
     async def watch(self) -> None:
         """Look every second, reap leases, and ask again when the server has lost its memory."""

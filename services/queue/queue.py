@@ -60,7 +60,7 @@ from services.runtime import metrics
 
 # Goes up when the scripts change what their keys hold: during an upgrade old and new processes then have a queue each,
 # instead of misreading one.
-LAYOUT = 2
+LAYOUT = 3
 _REAP_JOBS = 100
 _SCAN_RESULTS = 500
 # A blocked call is renewed this often, which is how a silently dead connection is found.
@@ -239,7 +239,7 @@ class JobQueue:
             left = ends - time.monotonic()
             if left <= 0:
                 return []
-            woken = await self._wait_for_jobs(min(left, self._block_s))
+            woken = await self._wait_for_jobs(worker, min(left, self._block_s))
             if not woken and time.monotonic() >= ends:
                 return []
 
@@ -324,10 +324,11 @@ class JobQueue:
             raise
         return answer[0], read_claims(answer)
 
-    async def _wait_for_jobs(self, wait_s: float) -> bool:
-        """Wait for a token that says that jobs wait. One lost with its worker is put back by the next claim or reap."""
+    async def _wait_for_jobs(self, worker: str, wait_s: float) -> bool:
+        """Wait for the token that says that something waits since the worker found nothing."""
         wait_s = max(wait_s, _SHORTEST_BLOCK_S)
-        return bool(await self._reach(self._redis.blpop([f"{self._root}wake"], timeout=wait_s), beyond_s=wait_s))
+        call = self._redis.blpop([f"{self._root}wake:{worker}"], timeout=wait_s)
+        return bool(await self._reach(call, beyond_s=wait_s))
 
     def _follow(self, stream: str) -> AsyncGenerator[list[Fields], None]:
         return follow(self._redis, stream, count=CHUNK_JOBS, block_s=self._block_s, limit_s=self._call_limit_s)

@@ -21,7 +21,8 @@
 -- levels                 A sorted set of the levels with waiting keys, in the order in which they are served.
 -- clock                  A hash. seq: the last one given out; $band: the round that this band is in; done: checks completed.
 -- leases                 A sorted set of the running keys by the end of their lease (ms).
--- wake                   A list of tokens, at most one for each waiting key; a worker without work pops one, then claims.
+-- idle                   A sorted set of workers that found nothing to do, by when (ms).
+-- wake:$worker           A list of tokens: something waits since the worker was idle. It pops one, then claims.
 -- reserved               A hash of submission -> "count end_ms": depth set aside for submissions that take several calls.
 -- workers, worker:$name  A sorted set of announced workers by the end of their announcement (ms), and what each said.
 --
@@ -214,29 +215,30 @@ local function deliver(subscriber, key, ending, keep)
   end
 end
 
--- Sees to it that workers without work hear of waiting keys. added: how many were added. Called last by every script that
--- adds to or takes from the waiting. While any key waits there is a token, or a worker on its way that popped one; if that
--- worker dies, the next claim or reap of anyone puts a token back.
+-- Sees to it that idle workers hear of waiting keys. added: how many were added. Called last by every script that adds to
+-- or takes from the waiting. Who was idle last is woken first: it is the most likely to live still. A worker that was woken
+-- and claims wakes one more while keys wait; if it dies instead, the next claim or reap of anyone does. Each worker has a
+-- list of its own, because a server looks at everybody who waits for a list whenever something is pushed to it.
 local function wake(added)
-  local list = root .. 'wake'
   local depth = redis.call('ZCARD', root .. 'waiting')
   if depth == 0 then
-    redis.call('DEL', list)
     return depth
   end
-  local tokens = redis.call('LLEN', list)
-  local more = math.min(added, depth - tokens)
-  if tokens == 0 then
-    more = math.max(more, 1)
-  end
-  if more > 0 then
-    local new = {}
-    for i = 1, more do
-      new[i] = 1
-    end
-    redis.call('RPUSH', list, unpack(new))
+  local idle = root .. 'idle'
+  local woken = redis.call('ZPOPMAX', idle, math.min(math.max(added, 1), depth))
+  for i = 1, #woken, 2 do
+    local list = root .. 'wake:' .. woken[i]
+    redis.call('RPUSH', list, 1)
     redis.call('PEXPIRE', list, WAKE_MS)
   end
   return depth
 end
 
+-- Notes that a worker found nothing to do. It then waits for its token, and asks again within WAKE_MS.
+local function rest(worker)
+  local idle = root .. 'idle'
+  redis.call('DEL', root .. 'wake:' .. worker)
+  redis.call('ZADD', idle, string.format('%.0f', now), worker)
+  redis.call('ZREMRANGEBYSCORE', idle, '-inf', string.format('(%.0f', now - WAKE_MS))
+  redis.call('PEXPIRE', idle, WAKE_MS)
+end

@@ -11,6 +11,7 @@ local worker, limit = ARGV[1], tonumber(ARGV[2])
 local lease, keep, prefix = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
 local taken, dropped, answer = 0, 0, { 0 }
 may_grow()
+redis.call('ZREM', root .. 'idle', worker)
 
 -- Takes a key from the front of its line and gives the other flows, and the other lines of its flow, their turn.
 local function take(key, line, level, score)
@@ -66,4 +67,7 @@ while taken < limit and dropped < MAX_DROPS do
 end
 
 answer[1] = wake(0)
+if taken == 0 and answer[1] == 0 then
+  rest(worker)
+end
 return answer

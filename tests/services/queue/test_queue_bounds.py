@@ -100,6 +100,9 @@ class TestBounds:
                 if not key.startswith(b"lean-reward:"):
                     seen[key] = await redis.pttl(key)
 
+        await queue.claim("idle", 1, 0)
+        await queue.claim("idle too", 1, 0)
+        await look()
         await queue.submit("one", jobs("a", "b", "c", "d", "e"), home="h")
         await queue.submit("two", [job("a", 4), job("b")], home="h", ttl_s=200_000)
         await look()
@@ -118,8 +121,8 @@ class TestBounds:
         assert [key for key in seen if not key.startswith(root)] == []
         kinds = {key[len(root) :].split(b":")[0] for key in seen}
         expected = (
-            b"job subs pending results home deliveries cancels waiting line lines levels clock leases wake workers "
-            b"worker"
+            b"job subs pending results home deliveries cancels waiting line lines levels clock leases idle wake "
+            b"workers worker"
         )
         assert kinds >= set(expected.split())
         assert all(0 < ttl <= (200_000 + 3600) * 1000 for ttl in seen.values()), seen

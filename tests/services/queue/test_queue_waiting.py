@@ -84,23 +84,36 @@ async def test_idle_workers_and_gateways_cost_nothing(queue: JobQueue, redis: Re
 async def test_a_worker_that_dies_between_waking_and_claiming_loses_nothing(
     queue: JobQueue, redis: Redis, rescuer: str
 ) -> None:
-    await queue.submit("s", jobs("a", "b", "c"), home="h")
-    # What a worker that died would have taken with it: the tokens, and no job.
-    await redis.delete(f"{queue._root}wake")
-    waiting = asyncio.ensure_future(queue._wait_for_jobs(10))
+    waiting = asyncio.ensure_future(queue.claim("alive", 1, 10))
     await blocked(redis, 1)
+    for name in ("dead", "dead too"):
+        assert await queue.claim(name, 1, 0) == []
+    await queue.submit("s", jobs("a", "b"), home="h")  # wakes the two, who were idle last
+    assert not (await asyncio.wait({waiting}, timeout=0.1))[0]
     if rescuer == "claim":
-        assert len(await queue.claim("other", 1, 0)) == 1
+        assert keys_of(await queue.claim("other", 1, 0)) == ["a"]
     else:
         assert await queue.reap() == ReapReport(0, 0, 0)
-    assert await asyncio.wait_for(waiting, 2)
+    assert keys_of(await asyncio.wait_for(waiting, 2)) == ["b" if rescuer == "claim" else "a"]
 
 
 async def test_no_tokens_are_left_over_when_nothing_waits(queue: JobQueue) -> None:
+    assert await queue.claim("idle", 1, 0) == []
     await queue.submit("s", jobs(*(f"k{i}" for i in range(50))), home="h")
     await queue.claim("w", 40, 0)
     await queue.unsubscribe("s")
-    assert not await queue._wait_for_jobs(0.05)
+    assert await queue.claim("idle", 1, 0) == []
+    assert not await queue._wait_for_jobs("idle", 0.05)
+
+
+async def test_a_worker_that_became_busy_is_not_woken_in_place_of_an_idle_one(queue: JobQueue, redis: Redis) -> None:
+    idle = asyncio.ensure_future(queue.claim("idle", 1, 10))
+    await blocked(redis, 1)
+    assert await queue.claim("busy", 1, 0) == []
+    await queue.submit("s", jobs("a"), home="h")
+    assert keys_of(await queue.claim("busy", 1, 0)) == ["a"]
+    await queue.submit("s", jobs("b"), home="h")
+    assert keys_of(await asyncio.wait_for(idle, 2)) == ["b"]
 
 
 async def test_a_cancelled_claim_gives_back_what_it_had_leased(server: EmbeddedServer, make_queue: MakeQueue) -> None:
