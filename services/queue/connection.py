@@ -35,8 +35,10 @@ _REFUSING_CLASSES = frozenset({"ReadOnlyError", "TryAgainError", "ClusterDownErr
 def connect(url: str, **options: Any) -> Redis:
     """A client for ``JobQueue`` and ``VerdictCache``.
 
-    ``url``: ``redis://``, ``rediss://`` (TLS) or ``unix://``. It does not repeat commands by itself (a claim that was
-    executed twice would keep jobs from other workers until their lease ends), has no limit on the wait for an answer
+    ``url``: ``redis://``, ``rediss://`` (TLS, with the host's name checked; ``?ssl_ca_certs=FILE`` names a CA of your
+    own, ``&ssl_certfile=FILE&ssl_keyfile=FILE`` the client's certificate) or ``unix://``. It does not repeat commands
+    by itself (a claim that was executed twice would keep jobs from other workers until their lease ends), has no limit
+    on the wait for an answer
     (the queue limits each call itself, and some wait on purpose), and finds dead peers by TCP keepalive.
     """
     settings: dict[str, Any] = {
@@ -49,6 +51,8 @@ def connect(url: str, **options: Any) -> Redis:
     }
     if not url.startswith("unix:"):
         settings.setdefault("socket_keepalive", True)
+    if url.startswith("rediss:"):
+        settings.setdefault("ssl_check_hostname", True)  # which redis-py left out before version 6
     return Redis.from_url(url, **settings)
 
 

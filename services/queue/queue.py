@@ -289,7 +289,9 @@ class JobQueue:
         leases_too = int(time.monotonic() >= self._reaps_from)
         more = True
         while more:
-            *counts, more = await self._run("reap", self._keep_ms, self._max_attempts, _REAP_JOBS, leases_too)
+            *counts, more = await self._run(
+                "reap", self._keep_ms, self._max_attempts, _REAP_JOBS, leases_too, self._lease_ms
+            )
             totals = [total + count for total, count in zip(totals, counts, strict=True)]
         for fate, count in zip(("requeued", "crashed", "expired"), totals, strict=True):
             metrics.LEASES_EXPIRED.labels(fate).inc(count)
