@@ -10,10 +10,10 @@ from fastapi import FastAPI
 
 from reward_gateway.answers.sending import Sending
 from reward_gateway.compat.joiner import Joiner
-from reward_gateway.edge import Edge, install_error_handlers
 from reward_gateway.gateway import Gateway
 from reward_gateway.openapi import build_document
 from reward_gateway.routes.table import OPERATIONS
+from services.runtime.edge import Edge, install_error_handlers
 from services.runtime.settings import Settings
 from services.runtime.tracing import TracedRequests
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import resource
-import signal
-from types import FrameType
 
 import uvicorn
 from fastapi import FastAPI
@@ -14,42 +11,14 @@ from fastapi import FastAPI
 from reward_gateway.app import create_app
 from reward_gateway.connections import ConnectionLimits, guarded
 from reward_gateway.gateway import Gateway
-from services.runtime.logging import get_logger
+from services.runtime.serving import DrainingServer, serve, server_config
 from services.runtime.settings import Settings
-
-_CLOSE_S = 2
-_KEEP_ALIVE_S = 75
-
-
-class DrainingServer(uvicorn.Server):
-    """SIGTERM or SIGINT: `/readyz` turns 503 and new batches are refused while running ones end; then it stops.
-
-    A second signal stops at once.
-    """
-
-    def __init__(self, config: uvicorn.Config, gateway: Gateway, drain_s: float) -> None:
-        super().__init__(config)
-        self._gateway = gateway
-        self._drain_s = drain_s
-        self._draining: asyncio.Task[None] | None = None
-
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        if self._draining is not None:
-            super().handle_exit(sig, frame)
-            return
-        get_logger().info("gateway_drains", signal=signal.Signals(sig).name)
-        self._draining = asyncio.get_running_loop().create_task(self._drain())  # seen at uvicorn's next tick, 0.1 s
-
-    async def _drain(self) -> None:
-        try:
-            await self._gateway.drain(self._drain_s)
-        finally:
-            self.should_exit = True
 
 
 def make_server(app: FastAPI, settings: Settings) -> DrainingServer:
-    """A server for the settings' host and port, not started yet."""
-    return DrainingServer(make_config(app, settings), app.state.gateway, settings.gateway.drain_s)
+    """A server for the settings' host and port, not started yet. While it drains `/readyz` is 503."""
+    gateway: Gateway = app.state.gateway
+    return DrainingServer(make_config(app, settings), "gateway", lambda: gateway.drain(settings.gateway.drain_s))
 
 
 def make_config(app: FastAPI, settings: Settings) -> uvicorn.Config:
@@ -61,18 +30,7 @@ def make_config(app: FastAPI, settings: Settings) -> uvicorn.Config:
         read_s=gateway.slow_reader_s,
         connections=gateway.max_connections,
     )
-    return uvicorn.Config(
-        app,
-        http=guarded(limits),
-        host=settings.gateway.host,
-        port=settings.gateway.port,
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        ws="none",
-        timeout_keep_alive=_KEEP_ALIVE_S,
-        timeout_graceful_shutdown=_CLOSE_S,
-    )
+    return server_config(app, gateway.host, gateway.port, http=guarded(limits))
 
 
 def _raise_file_limit() -> None:
@@ -85,9 +43,4 @@ def _raise_file_limit() -> None:
 def run(settings: Settings) -> None:
     """Serve until a signal. Raises `SettingsError`; exits with status 2 when the port cannot be taken."""
     _raise_file_limit()
-    server = make_server(create_app(settings), settings)
-    get_logger().info("gateway_starts", host=settings.gateway.host, port=settings.gateway.port)
-    server.run()
-    if not server.started:
-        raise SystemExit(2)
-    get_logger().info("gateway_stopped")
+    serve(make_server(create_app(settings), settings), "gateway", settings.gateway.host, settings.gateway.port)

@@ -12,8 +12,9 @@ import httpx
 
 from gpu_evaluator.evaluator import Evaluator
 from gpu_evaluator.pool import Pair
-from gpu_evaluator.service.server import DrainingServer, make_server
+from gpu_evaluator.service.server import make_server
 from services.contracts.evaluator import Prediction
+from services.runtime.serving import DrainingServer
 from services.runtime.settings import load_settings
 
 

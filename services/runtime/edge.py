@@ -1,4 +1,4 @@
-"""The outermost layer: every request has an id, and every error, expected or not, becomes a problem document."""
+"""The outermost layer of an HTTP server of ours: every request has an id, every error becomes a problem document."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from reward_gateway.errors import ProblemError
 from services.contracts.problems import ProblemCode
 from services.runtime import metrics
 from services.runtime.logging import get_logger
+from services.runtime.problems import ProblemError
 
 _ID_HEADER = b"x-request-id"
 
