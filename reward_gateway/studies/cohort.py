@@ -100,18 +100,20 @@ class Cohort:
         low, high = np.searchsorted(self.batch, [batch, batch + 1])
         return np.arange(low, high)
 
-    def head(self, batches: int) -> Cohort:
-        """The first batches alone."""
-        count = int(np.searchsorted(self.batch, batches))
-        whole = slice(0, count)
+    def take(self, index: Indices) -> Cohort:
+        """The given candidates, in the order of their batches, which stay as many as they are."""
         return replace(
             self,
-            **{name: getattr(self, name)[whole] for name in _OF_CANDIDATES},
-            features=None if self.features is None else self.features[whole],
-            predictions=None if self.predictions is None else self.predictions.take(np.arange(count)),
-            arrival_s=self.arrival_s[:batches],
-            engines=self.engines[:batches],
+            **{name: getattr(self, name)[index] for name in _OF_CANDIDATES},
+            precheck=[self.precheck[i] for i in index],
+            features=None if self.features is None else self.features[index],
+            predictions=None if self.predictions is None else self.predictions.take(index),
         )
+
+    def head(self, batches: int) -> Cohort:
+        """The first batches alone."""
+        taken = self.take(np.arange(np.searchsorted(self.batch, batches)))
+        return replace(taken, arrival_s=self.arrival_s[:batches], engines=self.engines[:batches])
 
     def without_gaps(self, rng: np.random.Generator) -> Cohort:
         """Every cancelled check given the time and the verdict of one that ended, drawn at random.
@@ -148,24 +150,14 @@ class Cohort:
         index = np.concatenate(chosen)[:wanted]
         group = np.concatenate([np.full(len(part), number) for number, part in enumerate(chosen)])[:wanted]
         return replace(
-            self,
+            self.take(index),
             batch=np.repeat(np.arange(batches), candidates),
             check=np.arange(wanted),
             group=group,
-            problem=self.problem[index],
-            precheck=[self.precheck[i] for i in index],
-            asked=self.asked[index],
-            seconds=self.seconds[index],
-            verdict=self.verdict[index],
-            limit_s=self.limit_s[index],
-            dead_s=self.dead_s[index],
-            known=self.known[index],
             cached_s=np.full(wanted, np.inf),
             answered_s=np.full(wanted, np.inf),
-            features=None if self.features is None else self.features[index],
-            predictions=None if self.predictions is None else self.predictions.take(index),
             arrival_s=np.zeros(batches),
-            engines=np.zeros(batches, dtype=np.int64),
+            engines=np.full(batches, int(np.median(self.engines))),
         )
 
 
@@ -174,7 +166,6 @@ _OF_CANDIDATES = (
     "check",
     "group",
     "problem",
-    "precheck",
     "asked",
     "seconds",
     "verdict",

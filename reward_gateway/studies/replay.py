@@ -15,7 +15,7 @@ import numpy as np
 
 from reward_gateway.scheduling.policies import SchedulingPolicy
 from reward_gateway.studies.cohort import NO, OPEN, YES, Cohort, CohortError, Flags, Indices, Numbers, Predictions
-from reward_gateway.studies.ordering import Scheduled, foretell
+from reward_gateway.studies.ordering import REARRANGE_S, Scheduled, foretell
 from reward_gateway.studies.pool import PoolBatch, run_pool
 from services.contracts.lean import LeanOutcome
 from services.contracts.outcomes import LeanStatus, Reason, Verdict
@@ -47,6 +47,7 @@ class Options:
         overhead_s: what a check costs a worker besides its own time: claiming, cleaning the engine, answering.
         cores: processors that the workers share; None: each worker has its own. More workers than cores make every
             check slower in proportion (as if all of them were busy all the time), and the limit is wall-clock time.
+        pause_s: least time between two rearrangements of a batch's waiting checks.
     """
 
     workers: int
@@ -56,6 +57,7 @@ class Options:
     policy: SchedulingPolicy = SchedulingPolicy.FIFO
     overhead_s: float = 0.0
     cores: float | None = None
+    pause_s: float = REARRANGE_S
 
     def __post_init__(self) -> None:
         if self.workers < 1:
@@ -87,13 +89,19 @@ class Replay:
 
 
 def replay(
-    cohort: Cohort, options: Options, predictions: Predictions | None, arrival_s: Numbers | None = None
+    cohort: Cohort,
+    options: Options,
+    predictions: Predictions | None,
+    arrival_s: Numbers | None = None,
+    *,
+    foretold_s: Numbers | None = None,
 ) -> Replay:
     """Score a cohort again.
 
     Args:
         cohort: without gaps (`Cohort.without_gaps`).
         predictions: None is Lean alone.
+        foretold_s: (n,) predicted check times; None: as the gateway's predictor learns them from batch to batch.
         arrival_s: (b,) when batches come to one shared pool; None: each batch has the pool for itself.
 
     Raises `CohortError` when the cutoff or the policy needs what the cohort does not hold.
@@ -109,7 +117,7 @@ def replay(
     cohort = replace(cohort, seconds=cohort.seconds * slowed, dead_s=cohort.dead_s * slowed)
     held_s = np.minimum(np.minimum(cohort.seconds, cohort.dead_s), options.timeout_s) + options.overhead_s
     first = _first_of_each_check(cohort.check, runs)
-    predicted_s = _predicted_s(cohort, options.policy, held_s)
+    predicted_s = _predicted_s(cohort, options.policy, held_s) if foretold_s is None else foretold_s
     pool: list[PoolBatch] = []
     checks: list[Indices] = []
     for batch in range(cohort.batches):
@@ -167,6 +175,7 @@ def _ordering(
         cohort.verdict[mine] == YES,
         np.full(len(mine), np.nan) if predictions is None else predictions.chance[mine],
         never if predictions is None else predictions.at_s[mine],
+        options.pause_s,
     )
 
 
