@@ -164,14 +164,13 @@ class ReplProcess:
     def _members(self) -> list[psutil.Process]:
         """The process and those below it. In a confining tier they cannot change once it has answered.
 
-        Elsewhere they are looked for at most every `_FAMILY_S`: that reads the whole table of processes.
+        Elsewhere they are looked for at most every `_FAMILY_S`.
         """
         settled = self._answered and self._confined.tier is not Tier.LIMITS
         if self._family and (settled or time.monotonic() - self._family_at < _FAMILY_S):
             return self._family
         with contextlib.suppress(psutil.Error):
-            leader = psutil.Process(self._pid)
-            family = [leader, *leader.children(recursive=True)]
+            family = [psutil.Process(pid) for pid in _family(self._pid)]
             if self._answered:
                 self._family, self._family_at = family, time.monotonic()
             return family
@@ -218,3 +217,21 @@ class ReplProcess:
         finally:
             self._transport.close()
             self._confined.close()
+
+
+def _family(pid: int) -> list[int]:
+    """A process and those below it. Asks the kernel for children where it tells, else reads the table of processes."""
+    family = [pid]
+    for member in family:  # it grows as we go
+        try:
+            for thread in os.scandir(f"/proc/{member}/task"):
+                with open(f"{thread.path}/children", encoding="ascii") as children:
+                    family += map(int, children.read().split())
+        except ProcessLookupError:
+            continue  # it has ended
+        except FileNotFoundError:
+            if os.path.exists(f"/proc/{member}/task/{member}/children"):
+                continue  # one of its threads has ended
+            if os.path.exists(f"/proc/{member}"):  # a kernel without these files
+                return [pid, *(child.pid for child in psutil.Process(pid).children(recursive=True))]
+    return family
