@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from gpu_evaluator.engines.base import (
-    EngineFault,
     FeedbackAnswer,
     GateAnswer,
     Generation,
@@ -20,8 +19,8 @@ from gpu_evaluator.engines.base import (
 )
 from gpu_evaluator.engines.labels import LABELS, label_tokens
 from gpu_evaluator.engines.serving.lengths import keep_ends, longest_input
-from gpu_evaluator.engines.serving.link import Link
 from gpu_evaluator.engines.serving.many import each, together
+from gpu_evaluator.engines.serving.model import ServedModel
 from gpu_evaluator.engines.serving.servers import ChildServer
 
 # Both labels are lifted by the same amount: their ratio stays, and everything else has no weight left.
@@ -40,47 +39,22 @@ class LlamaCppOptions:
     start_s: float
 
 
-class _LlamaCpp:
+class _LlamaCpp(ServedModel):
     """A model on a server of its own."""
 
     def __init__(self, options: LlamaCppOptions, toolchain: str | None) -> None:
+        super().__init__(ChildServer(self._command, start_s=options.start_s))
         self._options = options
         self.identity = ModelIdentity(options.model.stem, toolchain)
-        self.server = ChildServer(self._command, start_s=options.start_s)
-        self._link: Link | None = None
         self._context = options.context
         self._slots = asyncio.Semaphore(options.slots)
-
-    async def start(self) -> None:
-        self._link = Link(await self.server.start())
-        try:
-            self._context = await self._link.get("/props", lambda d: int(d["default_generation_settings"]["n_ctx"]))
-            await self._check()
-        except EngineFault:
-            await self.stop()
-            raise
-
-    async def healthy(self) -> bool:
-        return self._link is not None and await self._link.healthy()
-
-    async def stop(self) -> None:
-        if self._link is not None:
-            await self._link.close()
-            self._link = None
-        await self.server.stop()
-
-    @property
-    def link(self) -> Link:
-        if self._link is None:
-            raise EngineFault("the server is not running")
-        return self._link
 
     async def tokenize(self, text: str) -> list[int]:
         body = {"content": text, "add_special": False, "parse_special": False}
         return await self.link.post("/tokenize", body, lambda answer: [int(token) for token in answer["tokens"]])
 
-    async def _check(self) -> None:
-        """What has to hold before the first program. Raises `EngineFault`."""
+    async def _open(self) -> None:
+        self._context = await self.link.get("/props", lambda d: int(d["default_generation_settings"]["n_ctx"]))
 
     def _command(self, port: int) -> list[str]:
         options = self._options
@@ -106,7 +80,8 @@ class LlamaCppGate(_LlamaCpp):
         async for index, answer in each(programs, self._score):
             yield index, answer
 
-    async def _check(self) -> None:
+    async def _open(self) -> None:
+        await super()._open()
         self._labels = label_tokens([await self.tokenize(label) for label in LABELS])
 
     async def _score(self, program: str) -> GateAnswer:

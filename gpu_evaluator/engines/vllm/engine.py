@@ -17,8 +17,8 @@ from gpu_evaluator.engines.base import (
 )
 from gpu_evaluator.engines.labels import LABELS, label_tokens
 from gpu_evaluator.engines.serving.lengths import keep_ends, longest_input, surely_fits
-from gpu_evaluator.engines.serving.link import Link
 from gpu_evaluator.engines.serving.many import each
+from gpu_evaluator.engines.serving.model import ServedModel
 from gpu_evaluator.engines.serving.servers import ModelServer
 from gpu_evaluator.pool import Stage
 from services.runtime.logging import get_logger
@@ -27,14 +27,12 @@ _PROBE = "theorem probe : 1 + 1 = 2 := rfl\n"
 _SLEEP_LEVEL = 1  # the weights stay in the machine's memory
 
 
-class _Vllm:
+class _Vllm(ServedModel):
     """A model on a server, under the name that the server gives it."""
 
     def __init__(self, server: ModelServer, toolchain: str | None, key: str | None = None) -> None:
-        self._server = server
+        super().__init__(server, key)
         self._toolchain = toolchain
-        self._key = key
-        self._link: Link | None = None
         self._model = ""
         self._context = 0
         self._has_priorities = True
@@ -42,28 +40,6 @@ class _Vllm:
     @property
     def identity(self) -> ModelIdentity:
         return ModelIdentity(self._model or "vllm", self._toolchain)
-
-    async def start(self) -> None:
-        self._link = Link(await self._server.start(), self._key)
-        try:
-            self._model, self._context = await self._link.get("/v1/models", _read_model)
-            await self._check()
-        except EngineFault:
-            await self.stop()
-            raise
-
-    async def healthy(self) -> bool:
-        return self._link is not None and await self._link.healthy()
-
-    async def stop(self) -> None:
-        if self._link is not None:
-            await self._link.close()
-            self._link = None
-        await self._server.stop()
-
-    @property
-    def running(self) -> bool:
-        return self._link is not None
 
     async def sleep(self) -> None:
         """Give up the GPU's memory. Raises `EngineFault`."""
@@ -73,18 +49,12 @@ class _Vllm:
         """Take it again. Raises `EngineFault`."""
         await self.link.command("/wake_up")
 
-    @property
-    def link(self) -> Link:
-        if self._link is None:
-            raise EngineFault("the server is not running")
-        return self._link
-
     async def tokenize(self, text: str) -> list[int]:
         body = {"model": self._model, "prompt": text, "add_special_tokens": False}
         return await self.link.post("/tokenize", body, lambda answer: [int(token) for token in answer["tokens"]])
 
-    async def _check(self) -> None:
-        """What has to hold before the first program. Raises `EngineFault`."""
+    async def _open(self) -> None:
+        self._model, self._context = await self.link.get("/v1/models", _read_model)
 
     def _common(self, priority: int) -> dict[str, Any]:
         # vLLM runs lower numbers first, and a server with another policy refuses every number but 0.
@@ -104,7 +74,8 @@ class VllmGate(_Vllm):
         async for index, answer in each(programs, lambda program: self._score(program, priority)):
             yield index, answer
 
-    async def _check(self) -> None:
+    async def _open(self) -> None:
+        await super()._open()
         self._labels = label_tokens([await self.tokenize(label) for label in LABELS])
         try:
             await self._score(_PROBE, 0)
@@ -153,7 +124,8 @@ class VllmFeedback(_Vllm):
         async for index, answer in each(programs, lambda program: self._annotate(program, sampling, priority)):
             yield index, answer
 
-    async def _check(self) -> None:
+    async def _open(self) -> None:
+        await super()._open()
         body = {**self._common(1), "prompt": _PROBE, "max_tokens": 1, "temperature": 0}
         try:
             await self.link.post("/v1/completions", body, _read_traces)
