@@ -5,8 +5,8 @@
 pip-audit ends well when its advisory service knows none of the packages, as behind a mirror that serves packages alone.
 That is no clean bill, so here it has an exit status of its own.
 
-Exit status: 0 every package was looked up and none is vulnerable, 1 some are, 3 some could not be looked up, 4 pip-audit
-failed.
+Exit status: 0 every package was looked up and none is vulnerable, 1 some are, 3 some could not be looked up, 4
+pip-audit failed.
 """
 
 from __future__ import annotations

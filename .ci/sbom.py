@@ -2,8 +2,8 @@
 
     python .ci/sbom.py .test-venvs/supply/bin/cyclonedx-py build/sbom.cdx.json
 
-cyclonedx-py writes what requirements.lock pins; the embedded Lean, which `lean-reward lean install` fetches from npm, is
-added with the digest that the installer demands.
+cyclonedx-py writes what requirements.lock pins; the embedded Lean, which `lean-reward lean install` fetches from npm,
+is added with the digest that the installer demands.
 """
 
 from __future__ import annotations

@@ -52,8 +52,12 @@ BATCH = 16
 LEAN_TIMEOUT_S = 3.0
 DEADLINE_S = 60.0
 KEEP_S = 20.0
-LONGEST_LIFE_S = 600.0  # of a key: everything that a batch leaves must end by itself soon after it
-SETTINGS = {"LEAN_REWARD_QUEUE_KEEP_S": str(KEEP_S), "LEAN_REWARD_LOG_LEVEL": "error"}
+LONGEST_LIFE_S = DEADLINE_S + KEEP_S + 120.0  # of a key: what a batch leaves must end by itself soon after it
+SETTINGS = {
+    "LEAN_REWARD_QUEUE_KEEP_S": str(KEEP_S),
+    "LEAN_REWARD_GATEWAY_DEADLINE_S": str(DEADLINE_S),
+    "LEAN_REWARD_LOG_LEVEL": "error",
+}
 ENGINE_LIMIT_MB = 2_000.0  # resident, of one engine's process
 
 MB = 1_000_000
