@@ -112,9 +112,9 @@ def run(job: Job, processes: Processes, progress: Progress) -> Summary:
     learner = _learner(job, tokenizer, plan.longest)
     if recipe.recompute:
         learner.model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
-    learner.to(processes.device).train()
     layers = [module for module in learner.modules() if isinstance(module, GradientCheckpointingLayer)]
-    shard(learner, layers, processes, recipe.precision)
+    shard(learner, layers, processes, recipe.precision)  # before the move, so that no device holds all weights at once
+    learner.to(processes.device).train()
     loop = Loop(learner, plan, recipe, processes, _batch_maker(data.train, plan, recipe, tokenizer))
     checkpoints = Checkpoints(work / "checkpoints", processes)
     done = checkpoints.restore(learner, loop.optimizer)

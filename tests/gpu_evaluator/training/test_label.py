@@ -97,6 +97,7 @@ async def test_verdicts_and_traces_are_written_and_the_rest_is_excluded(server: 
     assert set(labels) == {"right", "wrong"}
     assert labels["right"].verdict is Verdict.VALID
     assert labels["right"].toolchain == "4.15.0"
+    assert labels["right"].program == program("right").code  # what was labelled, where it is not what ran
     assert (labels["right"].benchmark, labels["right"].prover) == ("miniF2F", "one")
     assert labels["right"].trace == (
         "theorem right : 1 + 1 = 2 := by\n  /- <feedback>\n  -- proof state:\n  ⊢ 1 + 1 = 2\n  </feedback> -/\n  simp\n"
