@@ -29,6 +29,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from statistics import mean, median, quantiles
 from typing import Any
 
@@ -53,6 +54,7 @@ class Seen:
     let_in_after: Counter[int] = field(default_factory=Counter)
     health_s: list[float] = field(default_factory=list)
     memory: list[tuple[float, float]] = field(default_factory=list)
+    starved: dict[str, float] = field(default_factory=dict)
     undecided: int = 0
     given_up: int = 0
 
@@ -75,7 +77,11 @@ class Overload:
         options = self._options
         watchers = [asyncio.create_task(self._health()), asyncio.create_task(self._memory(processes))]
         trainers = [asyncio.create_task(self._trainer(f"trainer-{n}")) for n in range(options.trainers)]
+        waited = {name: _waited_s(process) for name, process in processes.items()}
         await asyncio.gather(*trainers)
+        self.seen.starved = {
+            name: round((_waited_s(process) - waited[name]) / self.now, 3) for name, process in processes.items()
+        }
         for watcher in watchers:
             watcher.cancel()
         await asyncio.gather(*watchers, return_exceptions=True)
@@ -159,6 +165,7 @@ class Overload:
             "of_trainers": {"least": min(shares), "most": max(shares)},
             "health_p99_ms": round(quantiles(seen.health_s, n=100)[98] * 1e3, 1),
             "health_max_ms": round(max(seen.health_s) * 1e3, 1),
+            "waited_for_a_processor": seen.starved,
             "memory_mb": {"second_quarter": round(second, 1), "last_quarter": round(last, 1)},
             "met": {
                 "goodput": goodput >= 0.9,
@@ -167,6 +174,11 @@ class Overload:
                 "hangs": not ended_badly and max(seen.health_s) < 1.0,
             },
         }
+
+
+def _waited_s(process: psutil.Process) -> float:
+    """Time in which it could run and no processor was free: where that is much, other work is measured."""
+    return int(Path(f"/proc/{process.pid}/schedstat").read_text().split()[1]) / 1e9
 
 
 @contextmanager

@@ -324,7 +324,7 @@ def _percentiles(seconds: list[float]) -> dict[str, float]:
 
 def measure(url: str, workers: int, options: argparse.Namespace) -> dict[str, Any]:
     client = redis.Redis.from_url(url)
-    client.config_set("maxclients", 3 * workers + 2000)
+    client.config_set("maxclients", 3 * workers + 1_500)
     rate = min(options.rate, options.busy * workers * options.engines / options.check)
     with Fleet(url, workers, rate, options) as fleet:
         time.sleep(options.settle)

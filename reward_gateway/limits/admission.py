@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import time
+from collections.abc import Callable
 
 from reward_gateway.errors import ProblemError
 from reward_gateway.limits.drain import DrainRate
@@ -27,12 +29,21 @@ class Admission:
     `shared`: several callers are known, so none of them may take all.
     """
 
-    def __init__(self, *, max_batches: int, max_candidates: int, shared: bool = False) -> None:
+    def __init__(
+        self,
+        *,
+        max_batches: int,
+        max_candidates: int,
+        shared: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._max_batches = max_batches
         self._max_candidates = max_candidates
         self._shared = shared
         self._held: dict[str, int] = {}
-        self._drain = DrainRate()
+        self._drain = DrainRate(clock)
+        self._clock = clock
+        self._told: dict[str, tuple[float, int]] = {}  # who was refused: when to come back, and with how much
         self.batches = 0
         self.candidates = 0
 
@@ -47,13 +58,22 @@ class Admission:
             raise _refused(f"{self.batches} batches", retry_after_s(math.inf, self._drain.rate, next_end_s))
         excess = self.candidates + candidates - self._max_candidates * share
         if self.batches and excess > 0:
-            raise _refused(f"{self.candidates} candidates", retry_after_s(excess, self._drain.rate, next_end_s))
+            retry_s = retry_after_s(excess + self._ahead_of(owner), self._drain.rate, next_end_s)
+            self._told[owner] = (self._clock() + retry_s, candidates)
+            raise _refused(f"{self.candidates} candidates", retry_s)
         held, free = self._held.get(owner, 0), self._max_candidates - self.candidates
         if self._shared and held and (excess := held + candidates - _GREED * free) > 0:
             # Each candidate that ends makes room twice: this caller holds less, and more is free.
             retry_s = retry_after_s(excess / (1 + _GREED), self._drain.rate, next_end_s)
             raise _refused(f"{held} candidates of this key", retry_s)
+        self._told.pop(owner, None)
         self.count(owner, candidates)
+
+    def _ahead_of(self, owner: str) -> int:
+        """Candidates of other callers who were told to come back and have not: they will want the same room."""
+        now = self._clock()
+        self._told = {name: told for name, told in self._told.items() if told[0] > now}
+        return sum(candidates for name, (_, candidates) in self._told.items() if name != owner)
 
     def count(self, owner: str, candidates: int) -> None:
         """Count a batch in that was admitted before, by a gateway that is gone."""
@@ -81,11 +101,11 @@ class Admission:
 def retry_after_s(excess: float, rate: float, next_end_s: float | None) -> int:
     """Whole seconds after which there should be room.
 
-    The time that `excess` candidates take at the present rate, but not longer than until the next batch ends at the
-    latest; between 1 s and 10 minutes.
+    The time that `excess` candidates take at the present rate; where no rate is known, or no number, until the next
+    batch ends at the latest; between 1 s and 10 minutes.
     """
     by_rate = excess / rate if rate > 0 else math.inf
-    estimate = min(by_rate, math.inf if next_end_s is None else next_end_s)
+    estimate = by_rate if by_rate < math.inf or next_end_s is None else next_end_s
     return max(_SHORTEST_S, math.ceil(min(estimate, _LONGEST_S)))
 
 

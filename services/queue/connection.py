@@ -38,8 +38,8 @@ def connect(url: str, **options: Any) -> Redis:
     ``url``: ``redis://``, ``rediss://`` (TLS, with the host's name checked; ``?ssl_ca_certs=FILE`` names a CA of your
     own, ``&ssl_certfile=FILE&ssl_keyfile=FILE`` the client's certificate) or ``unix://``. It does not repeat commands
     by itself (a claim that was executed twice would keep jobs from other workers until their lease ends), has no limit
-    on the wait for an answer
-    (the queue limits each call itself, and some wait on purpose), and finds dead peers by TCP keepalive.
+    on the wait for an answer (the queue limits each call itself, and some wait on purpose), and finds dead peers by TCP
+    keepalive.
     """
     settings: dict[str, Any] = {
         "decode_responses": False,

@@ -210,3 +210,10 @@ def theorem(name: str) -> str:
 
 def candidates(*names: str) -> list[dict[str, Any]]:
     return [{"id": f"c{i}", "code": theorem(name)} for i, name in enumerate(names)]
+
+
+def told(answer: dict[str, Any]) -> dict[str, tuple[str, str, str, str, float | None]]:
+    """Of each candidate of an answer: verdict, source, reason, Lean's status, reward."""
+    return {
+        r["id"]: (r["verdict"], r["source"], r["reason"], r["lean"]["status"], r["reward"]) for r in answer["results"]
+    }

@@ -61,8 +61,7 @@ def test_the_only_caller_may_take_it_all() -> None:
 
 def test_the_retry_is_the_time_that_the_excess_takes() -> None:
     clock = Clock()
-    admission = Admission(max_batches=100, max_candidates=100)
-    admission._drain = DrainRate(clock)
+    admission = Admission(max_batches=100, max_candidates=100, clock=clock)
     admission.count("a", 50)
     admission.count("a", 50)
     clock.now = 10.0
@@ -73,6 +72,21 @@ def test_the_retry_is_the_time_that_the_excess_takes() -> None:
     clock.now = 14.0
     admission.leave("a", 50)
     admission.admit("a", 70)
+
+
+def test_callers_who_wait_for_the_same_room_are_told_different_times() -> None:
+    clock = Clock()
+    admission = Admission(max_batches=100, max_candidates=100, clock=clock)
+    admission.count("a", 100)
+    admission.count("a", 10)
+    clock.now = 1.0
+    admission.leave("a", 10)  # ten a second
+    told = []
+    for owner in ("b", "c", "d", "c"):  # c does not wait, which gains and costs it nothing
+        with pytest.raises(ProblemError) as refused:
+            admission.admit(owner, 50)
+        told.append(refused.value.retry_after_s)
+    assert told == [5, 10, 15, 15]
 
 
 def test_the_rate_forgets_what_is_long_ago_and_ignores_time_without_work() -> None:
