@@ -81,13 +81,15 @@ def replay_command(
     from rich.console import Console
 
     from reward_gateway.studies.evaluators import Rates, synthetic_predictions
-    from reward_gateway.studies.plots import Curve, write_plot
+    from reward_gateway.studies.plots import Curve, check_plot, write_plot
     from reward_gateway.studies.recorded import mix, overhead_s
     from reward_gateway.studies.replay import Options, replay
     from reward_gateway.studies.report import make_report
     from reward_gateway.studies.show import print_curve, print_report
 
     with _told("replay"):
+        if plot is not None:
+            check_plot(plot)
         if paper:
             if cohort is not None:
                 raise typer.BadParameter("--paper is about the synthetic cohort; leave out COHORT")
@@ -185,10 +187,13 @@ def plan_command(
     from reward_gateway.studies import paper
     from reward_gateway.studies.evaluators import Rates
     from reward_gateway.studies.plan import Demand, Planner, Unreachable
+    from reward_gateway.studies.plots import check_plot
     from reward_gateway.studies.recorded import mix, overhead_s
     from reward_gateway.studies.show import print_plan
 
     with _told("plan"):
+        if plot is not None:
+            check_plot(plot)
         known = _cohort(cohort, np.random.default_rng(seed))
         cost = paper.CASCADE_COST
         if evaluator_fixed is not None:

@@ -20,8 +20,10 @@ from reward_gateway.studies.evaluators import EvaluatorCost, Rates, synthetic_pr
 from reward_gateway.studies.replay import Options, Replay, replay
 from reward_gateway.studies.report import make_report
 
-_SIMULATED = 16_384
-"""Candidates in one simulation; larger fleets are simulated as a part of the trainers on that part of the pool."""
+_SIMULATED, _TRAINERS, _BATCH = 8_192, 256, 32
+"""Candidates in one simulation; beyond that batches are simulated in part, on that part of the pool, but not smaller
+than `_BATCH`. Above `_TRAINERS` only so many trainers are: with fewer, batches would meet less evenly than they do.
+"""
 _FINEST = 0.01
 """Worker counts are found to 1%, about what the share of one simulation is worth."""
 
@@ -94,23 +96,21 @@ class Planner:
     def __init__(self, cohort: Cohort, demand: Demand, seed: int = 0) -> None:
         rng = np.random.default_rng(seed)
         self.demand = demand
-        self._measured = max(1, min(demand.trainers, _SIMULATED // demand.batch))
-        phases = np.sort(rng.uniform(0, demand.every_s, self._measured))
-        before = phases[phases > demand.every_s - demand.deadline_s] - demand.every_s
-        after = phases[phases < demand.deadline_s] + demand.every_s
-        self._arrival_s: Numbers = np.concatenate([phases, before, after])
-        self._cohort = cohort.without_gaps(rng).sample(demand.batch, len(self._arrival_s), rng)
+        self._measured = min(demand.trainers, _TRAINERS)
+        size = min(demand.batch, max(_BATCH, _SIMULATED // self._measured))
+        self._part = self._measured * size / (demand.trainers * demand.batch)
+        self._fleet_s = _arrivals(demand.trainers, demand, rng)
+        self._arrival_s = _arrivals(self._measured, demand, rng)
+        self._cohort = cohort.without_gaps(rng).sample(size, len(self._arrival_s), rng)
         self.predicts = demand.rates is not None or cohort.predictions is not None
         self.gpus = self._gpus() if self.predicts else None
         self._cohort = replace(self._cohort, predictions=self._predictions(rng))
-        self._peak = _overlap(self._arrival_s, demand.deadline_s)
 
     def simulate(self, workers: int, deadline_s: float | None = None) -> Point:
         """The fleet with so many workers; `deadline_s` instead of the demand's, and not later."""
         demand = self.demand
-        part = self._measured / demand.trainers
         options = Options(
-            workers=max(1, round(workers * part)),
+            workers=max(1, round(workers * self._part)),
             timeout_s=demand.timeout_s,
             cutoff_s=demand.deadline_s if deadline_s is None else deadline_s,
             policy=demand.policy,
@@ -168,7 +168,7 @@ class Planner:
     @property
     def most_workers(self) -> int:
         """A worker for every check that can be open at once."""
-        return math.ceil(self._peak * self.demand.batch * self.demand.trainers / self._measured)
+        return _overlap(self._fleet_s, self.demand.deadline_s) * self.demand.batch
 
     def over_workers(self, workers: Sequence[int]) -> list[Point]:
         return [self.simulate(count) for count in workers]
@@ -190,8 +190,8 @@ class Planner:
         gpus = gpus or math.ceil(demand.batch / min(each, demand.batch))
         ready_s = cost.seconds(demand.batch, gpus)
         held_s = min(ready_s, demand.deadline_s)
-        overlap = math.ceil(_overlap(self._arrival_s, held_s) * demand.trainers / self._measured)
-        return Gpus(gpus, ready_s, gpus * overlap, gpus * demand.trainers * held_s / demand.every_s)
+        load = gpus * demand.trainers * held_s / demand.every_s
+        return Gpus(gpus, ready_s, gpus * _overlap(self._fleet_s, held_s), load)
 
     def _predictions(self, rng: np.random.Generator) -> Predictions | None:
         if self.gpus is None:
@@ -201,6 +201,14 @@ class Planner:
             said = self._cohort.predictions
             return None if said is None else replace(said, at_s=np.where(np.isfinite(said.at_s), ready_s, np.inf))
         return synthetic_predictions(self._cohort, self.demand.rates, ready_s, rng)
+
+
+def _arrivals(trainers: int, demand: Demand, rng: np.random.Generator) -> Numbers:
+    """When batches come: one of each trainer within the period, then those around it that can overlap with it."""
+    phases = np.sort(rng.uniform(0, demand.every_s, trainers))
+    before = phases[phases > demand.every_s - demand.deadline_s] - demand.every_s
+    after = phases[phases < demand.deadline_s] + demand.every_s
+    return np.concatenate([phases, before, after])
 
 
 def _overlap(arrival_s: Numbers, held_s: float) -> int:

@@ -23,14 +23,21 @@ class Curve:
     logarithmic: bool = False
 
 
-def write_plot(path: Path, curves: Sequence[Curve]) -> None:
-    """Panels side by side; the name's ending, .png or .svg, says the format. Raises `PlotError`."""
+def check_plot(path: Path) -> None:
+    """Whether a plot can be written under that name, before the work is done. Raises `PlotError`."""
     if path.suffix not in (".png", ".svg"):
         raise PlotError(f"{path}: the name of a plot ends in .png or .svg")
     try:
-        from matplotlib.figure import Figure
+        import matplotlib  # noqa: F401
     except ImportError:
         raise PlotError("a plot needs matplotlib: install lean-reward[studies]") from None
+
+
+def write_plot(path: Path, curves: Sequence[Curve]) -> None:
+    """Panels side by side; the name's ending, .png or .svg, says the format. Raises `PlotError`."""
+    check_plot(path)
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(5 * len(curves), 4), layout="constrained")
     for number, curve in enumerate(curves, start=1):
         axes = figure.add_subplot(1, len(curves), number)
