@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 
+from reward_gateway.batches.batch import Batch
 from reward_gateway.batches.book import Batches
 from reward_gateway.batches.desk import LeanDesk
 from reward_gateway.batches.records import Records
@@ -40,14 +41,34 @@ class Keeper:
     async def beat(self) -> None:
         """Show that this process lives and how far its batches are; stop those that were cancelled elsewhere."""
         named = {key: batch for key, batch in self._batches.named.items() if not batch.answer.done()}
-        lived, ours = await self._records.beat({key: batch.progress() for key, batch in named.items()})
-        for key, held in ours.items():
-            if not held:
-                named[key].cancel()
+        lived, ended, gone = await self._records.beat({key: batch.progress() for key, batch in named.items()})
+        for key in ended:
+            named[key].cancel()
+        for key in gone:
+            await self._record_again(key, named[key])
         if not lived and self._batches.running:  # others may have taken this process for dead, and cancelled its jobs
             for batch in self._batches.running:
                 await self._records.note(batch.subscriber, batch.key)
             await self._desk.resync()
+
+    async def _record_again(self, key: str, batch: Batch) -> None:
+        """The server lost its memory, or others took us for dead and forgot the batch: it goes on, and can be found.
+
+        What a job was asked is not known any more, so that nobody could take it over.
+        """
+        if batch.lost or batch.answer.done():
+            return
+        get_logger().warning("batch_recorded_again", batch=batch.id)
+        await self._records.open(
+            key,
+            digest=batch.digest,
+            subscriber=batch.subscriber,
+            request=None,
+            candidates=len(batch.candidates),
+            lifetime_s=batch.plan.deadline_s,
+        )
+        if batch.lost or batch.answer.done():  # it ended meanwhile, and did away with a record that was not there yet
+            await self._records.forget(key)
 
     async def _look_after_the_dead(self) -> None:
         """Take over a dead gateway's jobs; cancel what only its own callers waited for."""

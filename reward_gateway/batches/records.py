@@ -164,11 +164,11 @@ class Records:
         """Keep the request of a batch of ours that runs, so that another gateway can take it over."""
         await self._reach(self._beat(keys=[key], args=[self.home, "durable", "1", "request", await _packed(request)]))
 
-    async def beat(self, running: Mapping[str, JobProgress]) -> tuple[bool, dict[str, bool]]:
+    async def beat(self, running: Mapping[str, JobProgress]) -> tuple[bool, list[str], list[str]]:
         """Show that this process lives, and how far its batches are.
 
-        Returns whether the last sign of life was still there (if not, others took this process for dead), and for each
-        record whether it is still running and ours.
+        Returns whether the last sign of life was still there (if not, others took this process for dead), the records
+        that have ended or are another's by now, and those that are gone.
         """
         async with self._redis.pipeline(transaction=False) as pipe:
             pipe.set(self._life(self.home), "1", px=ALIVE_MS, get=True)
@@ -179,8 +179,9 @@ class Records:
                 fields = {"elapsed": str(progress.elapsed_s), "progress": progress.model_dump_json()}
                 await self._beat(keys=[key], args=[self.home, *_flat(fields)], client=pipe)
             answers = await self._reach(pipe.execute())
-        ours = {key: bool(held) for key, held in zip(running, answers[4:], strict=True)}
-        return answers[0] is not None, ours
+        held = dict(zip(running, answers[4:], strict=True))
+        ended = [key for key, found in held.items() if found == 0]
+        return answers[0] is not None, ended, [key for key, found in held.items() if found < 0]
 
     async def note(self, subscriber: str, key: str | None) -> None:
         """Remember that this process waits for a subscriber's jobs, so that somebody cancels them if it dies."""

@@ -25,6 +25,7 @@ from redis.exceptions import RedisError
 ROOT = Path(__file__).resolve().parents[2]
 LEASE_S = 4.0
 HOST = "127.0.0.1"
+PATIENCE_S = 240.0  # a loaded machine may need a minute for what takes seconds
 _PR_SET_PDEATHSIG = 1
 
 
@@ -43,13 +44,12 @@ def free_port(host: str = HOST) -> int:
         return int(probe.getsockname()[1])
 
 
-def until(happened: Callable[[], object], limit_s: float, what: str) -> float:
-    """Wait for it; answers how long it took, seconds."""
+def until(happened: Callable[[], object], what: str) -> None:
+    """Wait for it."""
     begin = time.monotonic()
     while not happened():
-        assert time.monotonic() - begin < limit_s, f"not within {limit_s:g} s: {what}"
+        assert time.monotonic() - begin < PATIENCE_S, f"not within {PATIENCE_S:g} s: {what}"
         time.sleep(0.05)
-    return time.monotonic() - begin
 
 
 @dataclass
@@ -204,7 +204,7 @@ class Platform:
 
     def start_redis(self) -> None:
         self.redis.start()
-        until(self.redis_answers, 20, f"redis is up, log {self.redis.log}")
+        until(self.redis_answers, f"redis is up, log {self.redis.log}")
 
     def redis_answers(self) -> bool:
         with Redis.from_url(self.queue_url, socket_timeout=2) as client, contextlib.suppress(RedisError):
@@ -213,7 +213,7 @@ class Platform:
 
     def wait_ready(self) -> None:
         for service in self.services[1:]:
-            until(service.ready, 120, f"{service.name} is ready, log {service.log}")
+            until(service.ready, f"{service.name} is ready, log {service.log}")
 
     def a_busy_worker(self) -> LeanWorker:
         """One whose engine checks something now."""
@@ -223,7 +223,7 @@ class Platform:
             found.extend(worker for worker in self.worker if worker.process is not None and worker.busy())
             return bool(found)
 
-        until(look, 60, "a worker is busy")
+        until(look, "a worker is busy")
         return found[0]
 
     def make_worker(self, name: str, queue_url: str | None = None, **variables: str) -> LeanWorker:

@@ -80,7 +80,7 @@ def test_a_worker_that_dies_while_the_clock_of_redis_is_set_back(clocks: Clocks,
         victim.kill()
         clocks.shift(platform.redis, -HOUR_S)
         victim.start()
-        recovered(traffic.flows(limit_s=60))
+        recovered(traffic.flows())
     clocks.shift(platform.redis, 0)
     traffic.ledger.verify()
     platform.wait_ready()

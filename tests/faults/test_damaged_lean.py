@@ -69,11 +69,7 @@ def test_a_changed_program_is_never_run(housed: Housed, recovered: Recovered, na
         else:
             flip(path, 0.999)
         housed.kill_lean()
-        until(
-            lambda: worker.count("lean_reward_engine_warm_ups_total", result="failed") > failed,
-            60,
-            "the engine refuses",
-        )
+        until(lambda: worker.count("lean_reward_engine_warm_ups_total", result="failed") > failed, "it refuses")
         assert worker.said("has been changed since it was installed")
         answered = traffic.answered
         path.write_bytes(whole)

@@ -52,9 +52,7 @@ def test_the_disk_of_redis_is_full(tmp_path: Path, recovered: Recovered) -> None
                 traffic.flows(1)
                 platform.a_busy_worker()
                 filler = fill(disk)
-                until(
-                    lambda: gateway.count("lean_reward_problems_total", code="queue_unavailable") > 0, 60, "it refuses"
-                )
+                until(lambda: gateway.count("lean_reward_problems_total", code="queue_unavailable") > 0, "it refuses")
                 answer = httpx.post(
                     f"{platform.url}/v1/proofs/score", json={"candidates": [cheap().wire()]}, timeout=30
                 )
@@ -79,14 +77,14 @@ def test_no_room_for_the_snapshots_of_lean(tmp_path: Path, installation: Install
             platform.start_redis()
             gateway.start()
             worker.start()
-            until(lambda: worker.said("engine_unavailable"), 60, f"the engine does not start, log {worker.log}")
+            until(lambda: worker.said("engine_unavailable"), f"the engine does not start, log {worker.log}")
             assert worker.said("ENOSPC")
             assert worker.count("lean_reward_engine_warm_ups_total", result="failed") >= 1
             assert not worker.ready()
             answer = httpx.post(f"{platform.url}/v1/proofs/score", json={"candidates": [cheap().wire()]}, timeout=30)
             assert (answer.status_code, answer.json()["code"]) == (503, "lean_unavailable")
             subprocess.run(["mount", "-o", "remount,size=512m", str(disk)], check=True)
-            until(worker.ready, 120, "it starts by itself when there is room")
+            until(worker.ready, "it starts by itself when there is room")
             with Traffic(platform.url, trainers=1) as traffic:
                 traffic.flows(1)
             traffic.ledger.verify()

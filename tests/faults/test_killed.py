@@ -29,7 +29,7 @@ def test_a_killed_worker(platform: Platform, recovered: Recovered) -> None:
         victim.kill()
         recovered(traffic.flows())
         victim.start()
-        _, alive = psutil.wait_procs(hosts, 10)
+        _, alive = psutil.wait_procs(hosts, 60)
         assert alive == [], "a Lean outlived its worker"
     traffic.ledger.verify()
     assert gateway.count("lean_reward_rewards_total") - rewards == len(traffic.ledger.truth)
@@ -50,7 +50,6 @@ def test_a_killed_lean(platform: Platform, recovered: Recovered) -> None:
     traffic.ledger.verify()
     until(
         lambda: victim.count("lean_reward_engine_restarts_total", cause="crashed") > before,
-        20,
         "the restart is counted",
     )
 
@@ -75,7 +74,7 @@ def test_a_killed_redis_that_keeps_a_log(platform: Platform, recovered: Recovere
         traffic.flows(1)
         platform.a_busy_worker()
         platform.redis.kill()
-        until(lambda: not gateway.count("lean_reward_queue_reachable"), 20, "the gateway sees that the queue is away")
+        until(lambda: not gateway.count("lean_reward_queue_reachable"), "the gateway sees that the queue is away")
         assert not gateway.ready()
         platform.start_redis()
         recovered(traffic.flows())

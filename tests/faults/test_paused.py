@@ -42,7 +42,6 @@ def test_a_worker_that_sleeps_longer_than_its_lease(two_gateways: Platform, reco
     assert gateway.count("lean_reward_rewards_total") - rewards == len(traffic.ledger.truth)
     until(
         lambda: victim.count("lean_reward_claims_lost_total") + victim.count("lean_reward_results_stale_total") > 0,
-        20,
         "the worker counts what it lost",
     )
 
@@ -54,8 +53,8 @@ def test_a_redis_that_does_not_answer(two_gateways: Platform, recovered: Recover
         traffic.flows(1)
         platform.a_busy_worker()
         with platform.redis.paused():
-            until(lambda: not gateway.count("lean_reward_queue_reachable"), 30, "the gateway sees it")
-            until(lambda: not gateway.ready(), 30, "the gateway is not ready")
+            until(lambda: not gateway.count("lean_reward_queue_reachable"), "the gateway sees it")
+            until(lambda: not gateway.ready(), "the gateway is not ready")
         recovered(traffic.flows())
     traffic.ask_again()
     traffic.ledger.verify()
@@ -84,7 +83,7 @@ def test_a_lean_that_never_wakes_up(two_gateways: Platform, recovered: Recovered
         victim = platform.a_busy_worker()
         (host,) = victim.hosts()
         host.send_signal(signal.SIGSTOP)
-        until(lambda: not host.is_running(), 60, "the stopped Lean is killed")
+        until(lambda: not host.is_running(), "the stopped Lean is killed")
         recovered(traffic.flows())
     traffic.ledger.verify(undecided=1)
     platform.wait_ready()
