@@ -31,6 +31,8 @@ async def test_at_the_cutoff_every_candidate_says_who_decided_it(place: Place) -
     ]
     request = asyncio.create_task(gateway.score(batch, include=["trace"]))
     await until(lambda: len(worker.held) == 2 and scripted.requests)
+    (running,) = gateway.gateway.batches.running
+    await until(lambda: len(running.state.answers) == 3)  # the others are on their way, on a loaded machine for long
     scripted.gate.set()
     answer = await request
     assert answer.status_code == 200, answer.text
