@@ -34,12 +34,12 @@ from reward_gateway.studies.recorded import overhead_s, read_cohort
 from reward_gateway.studies.replay import Options, replay
 
 _WARM_UP, _DRAWS = 8, 200
-_REPEATS, _SECOND = 3, 400
+_REPEATS, _SECOND = 3, 2.5
 _TIMEOUT_S = 60.0
 
 
-def batches(file: Path, seed: int) -> list[list[dict[str, Any]]]:
-    """Three batches of API candidates, no two of which are the same program."""
+def batches(file: Path, seed: int, programs: int | None) -> list[list[dict[str, Any]]]:
+    """Three batches of API candidates, all programs different; `programs`: how many in the one that is learned from."""
     rng = random.Random(seed)
     base = [
         (group, variant)
@@ -47,12 +47,13 @@ def batches(file: Path, seed: int) -> list[list[dict[str, Any]]]:
         for group, variant in variants(candidate)
         if lean_task(variant, _TIMEOUT_S) is not None
     ]
+    rng.shuffle(base)
+    del base[programs or len(base) :]
     second = [(group, variant, turn) for turn in range(2, 2 + _REPEATS) for group, variant in base]
     rng.shuffle(second)
     first = [(group, variant, 1) for group, variant in base]
-    rng.shuffle(first)
     warm_up = [(group, variant, 0) for group, variant in base[:_WARM_UP]]
-    return [[_sent(*one) for one in batch] for batch in (warm_up, first, second[:_SECOND])]
+    return [[_sent(*one) for one in batch] for batch in (warm_up, first, second[: int(_SECOND * len(base))])]
 
 
 def _sent(group: str, variant: Candidate, turn: int) -> dict[str, Any]:
@@ -65,15 +66,15 @@ def _sent(group: str, variant: Candidate, turn: int) -> dict[str, Any]:
     }
 
 
-def send(file: Path, seed: int) -> None:
+def send(file: Path, seed: int, programs: int | None) -> None:
     """Send the batches one after another to the gateway of the environment."""
     with httpx.Client(base_url=os.environ["LEAN_REWARD_CLIENT_URL"], timeout=None) as client:
-        for batch in batches(file, seed):
+        for batch in batches(file, seed, programs):
             options = {"mode": "lean", "cutoff": {"policy": "all", "deadline_s": 3600}, "lean_timeout_s": _TIMEOUT_S}
             client.post("/v1/proofs/score", json={"candidates": batch, **options}).raise_for_status()
 
 
-def record(file: Path, workers: int, seed: int, folder: Path) -> None:
+def record(file: Path, workers: int, seed: int, programs: int | None, folder: Path) -> None:
     """Run the platform once, with the recorder, around `send`."""
     environment = {
         **os.environ,
@@ -83,6 +84,7 @@ def record(file: Path, workers: int, seed: int, folder: Path) -> None:
     }
     up = [sys.executable, "-m", "services.runtime.cli", "up", "--port", "0", "--workers", str(workers), "--"]
     inner = [sys.executable, "-m", "bench.plan_validation", str(file), "--seed", str(seed), "--send"]
+    inner += [] if programs is None else ["--programs", str(programs)]
     subprocess.run([*up, *inner], env=environment, check=True)
 
 
@@ -129,14 +131,15 @@ def main() -> None:
     parser.add_argument("file", type=Path, nargs="?", default=Path("examples/proofs.jsonl"))
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--programs", type=int, help="so many in the first batch; default: all of the file's variants")
     parser.add_argument("--send", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     if options.send:
-        send(options.file, options.seed)
+        send(options.file, options.seed, options.programs)
         return
     with tempfile.TemporaryDirectory() as folder:
-        record(options.file, options.workers, options.seed, Path(folder))
+        record(options.file, options.workers, options.seed, options.programs, Path(folder))
         found = validate(read_cohort(Path(folder)), options.workers, options.seed)
     if options.json:
         print(json.dumps({"machine": os.uname().machine, "cores": os.cpu_count(), **found}))

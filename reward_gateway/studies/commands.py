@@ -266,7 +266,7 @@ def _plot_plan(path: Path, point: Point, fleets: list[Point], deadlines: list[Po
         path,
         [
             Curve(f"{point.workers:,} workers", "deadline, s", share, [p.deadline_s for p in deadlines], by_deadline),
-            Curve("Fleets", "Lean workers", share, [float(p.workers) for p in fleets], by_workers, logarithmic=True),
+            Curve("Fleets", "Lean workers", share, [float(p.workers) for p in fleets], by_workers),
             Curve("Fleets", "cost an hour", "wrong rewards", [p.cost_hour for p in fleets], wrong),
         ],
     )

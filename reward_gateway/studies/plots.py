@@ -20,7 +20,6 @@ class Curve:
     y_label: str
     x: Sequence[float]
     lines: Mapping[str, Sequence[float | None]]
-    logarithmic: bool = False
 
 
 def check_plot(path: Path) -> None:
@@ -45,8 +44,6 @@ def write_plot(path: Path, curves: Sequence[Curve]) -> None:
             axes.plot(
                 curve.x, [float("nan") if v is None else v for v in values], marker="o", markersize=3, label=label
             )
-        if curve.logarithmic:
-            axes.set_xscale("log")
         axes.set_title(curve.title)
         axes.set_xlabel(curve.x_label)
         axes.set_ylabel(curve.y_label)
