@@ -14,6 +14,7 @@ from reward_gateway.scheduling.check_time import SIZE
 from reward_gateway.scheduling.policies import SchedulingPolicy
 from reward_gateway.studies.cohort import NO, OPEN, YES, Cohort, CohortError, Predictions
 from reward_gateway.studies.evaluators import EvaluatorCost, Rates, draw, synthetic_predictions
+from reward_gateway.studies.ordering import foretell
 from reward_gateway.studies.replay import Options, replay
 from reward_gateway.studies.report import make_report
 from services.contracts.outcomes import LeanStatus, Reason, Source, Verdict
@@ -261,3 +262,33 @@ def test_a_sample_keeps_groups_together_and_shares_no_check() -> None:
     assert all(len(other.members(b)) == 16 for b in range(3))
     pairs = other.seconds.reshape(-1, 2)
     assert (pairs[:, 1] == pairs[:, 0] + 1).all(), "both rollouts of a prompt come together"
+
+
+def test_batches_on_one_pool_wait_for_each_other() -> None:
+    cohort = cohort_of([4.0] * 4, batches=2)
+    options = Options(workers=1)
+    assert list(replay(cohort, options, None).scoring_s) == [8.0, 8.0]
+    assert list(replay(cohort, options, None, np.array([0.0, 2.0])).scoring_s) == [8.0, 14.0]
+
+
+def test_check_times_are_foretold_from_earlier_batches_alone() -> None:
+    rng = np.random.default_rng(0)
+    seconds = np.exp(rng.normal(size=400))
+    features = np.zeros((400, SIZE))
+    features[:, 3] = np.log(seconds)
+    batch = np.repeat([0, 1], 200)
+    foretold = foretell(features, np.full(400, -1), seconds, batch)
+    assert set(foretold[:200]) == {1.0}
+    assert np.corrcoef(np.log(foretold[200:]), np.log(seconds[200:]))[0, 1] > 0.95
+    assert list(foretell(features, np.full(400, -1), np.full(400, np.inf), batch)) == [1.0] * 400
+
+
+def test_shortest_brings_more_verdicts_by_the_cutoff_than_the_order_of_the_batch() -> None:
+    cohort = cohort_of([9.0, 8.0, 1.0, 1.0, 1.0])
+    foretold_s = np.array([9.0, 8.0, 1.0, 1.0, 1.0])
+    decided = {}
+    for policy in (SchedulingPolicy.FIFO, SchedulingPolicy.SHORTEST):
+        came = replay(cohort, Options(workers=1, cutoff_s=9.0, policy=policy), None, foretold_s=foretold_s)
+        decided[policy] = [d.source is Source.LEAN for d in came.decisions]
+    assert decided[SchedulingPolicy.FIFO] == [True, False, False, False, False]
+    assert decided[SchedulingPolicy.SHORTEST] == [False, False, True, True, True]
