@@ -62,7 +62,7 @@ test-trainers: $(STAMP)
 	"$(BIN)/lean-reward" lean install
 	"$(BIN)/python" tests/trainers/run.py $(TRAINERS)
 
-# The whole fault suite (docs/runbook.md, "Faults"); `make test` runs its core. Some parts need root: a small disk, network
+# The whole fault suite (docs/runbook.md, "What faults look like"); `make test` runs its core. Some parts need root: a small disk, network
 # namespaces.
 test-faults: $(STAMP)
 	"$(BIN)/lean-reward" lean install
