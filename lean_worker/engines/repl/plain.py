@@ -51,8 +51,8 @@ _CHANGING = (
     "propagator",
     "library_suggestions",
     "bv_check",
-    # What compiles a program of the candidate's and runs it.
-    "native",
+    # What compiles a program of the candidate's and runs it. Not `native_decide`: what it runs is as pure, but `paper`
+    # lets it pass, and no kernel can replay it.
     "plausible",
     "slim_check",
     "#guard",
