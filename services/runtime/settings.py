@@ -173,7 +173,7 @@ class GatewaySettings(_Section):
 
 
 class RecorderSettings(_Section):
-    """Batches recorded for `lean-reward replay` and `lean-reward plan` (`docs/studies.md`). Needs the extra `studies`."""
+    """Batches recorded for `lean-reward replay` and `plan` (`docs/studies.md`). Needs the extra `studies`."""
 
     folder: Path | None = Field(None, description="Folder for the Parquet files of a gateway; empty: no recording.")
     code: bool = Field(
