@@ -1,7 +1,7 @@
 """How many Lean workers and GPUs a fleet of trainers needs: many batches on one shared pool, in virtual time.
 
-Every trainer sends a batch each `every_s` seconds, at a phase of its own; the pool is shared, first come, first served
-among batches of one priority, and a batch's checks are cancelled at its deadline. One period is measured; the batches
+Every trainer sends a batch each `every_s` seconds, at a phase of its own; the batches that are open take turns on the
+shared pool, as in the queue, and a batch's checks are cancelled at its deadline. One period is measured; the batches
 that overlap with it at both ends are simulated too, so that the pool is not found or left empty.
 """
 
@@ -133,7 +133,7 @@ class Planner:
             evaluator_share=report.evaluator_share,
             unknown_share=report.unknown_share,
             wrong_share=report.wrong_share,
-            busy=float(first.busy_s.sum()) / (options.workers * demand.every_s),
+            busy=min(1.0, float(first.busy_s.sum()) / (options.workers * demand.every_s)),  # the ends count 1% too much
             cost_hour=workers * demand.core_price + gpus * demand.gpu_price,
         )
 
@@ -204,9 +204,13 @@ class Planner:
 
 
 def _arrivals(trainers: int, demand: Demand, rng: np.random.Generator) -> Numbers:
-    """When batches come: one of each trainer within the period, then those around it that can overlap with it."""
+    """When batches come: one of each trainer within the period, then those around it.
+
+    After it, all that can overlap with it; before it, those of two deadlines, so that the ones that overlap with it had
+    to share the pool too.
+    """
     phases = np.sort(rng.uniform(0, demand.every_s, trainers))
-    before = phases[phases > demand.every_s - demand.deadline_s] - demand.every_s
+    before = phases[phases > demand.every_s - 2 * demand.deadline_s] - demand.every_s
     after = phases[phases < demand.deadline_s] + demand.every_s
     return np.concatenate([phases, before, after])
 

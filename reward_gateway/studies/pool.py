@@ -1,8 +1,9 @@
-"""A pool of Lean workers in virtual time: list scheduling with priorities, cancellation at the cutoff, shared batches.
+"""A pool of Lean workers in virtual time: turns between batches, priorities within, cancellation at the cutoff.
 
-A discrete-event simulation of what the queue and the workers do: identical workers, each takes the waiting check of
-the highest priority, then the one that was queued first; at a batch's cutoff its waiting checks leave the line and its
-running ones stop. No I/O and no randomness.
+A discrete-event simulation of what the queue and the workers do (`services/queue/scripts/_shared.lua`): batches take
+turns, whatever their size; a batch that comes joins the round after the one being served. Whose turn it is gives its
+waiting check of the highest priority, then the one that was queued first. At a batch's cutoff its waiting checks leave
+the line and its running ones stop. Workers are alike, and callers are of one band of priority. No I/O, no randomness.
 """
 
 from __future__ import annotations
@@ -92,6 +93,15 @@ class _State:
         self.running: dict[int, float] = {}
         self.ended: set[int] = set()
         self.place: dict[int, int] = {}
+        self.line: list[tuple[int, int, int]] = []  # (-priority, place, check); one that was raised stands here twice
+
+    def next(self) -> int:
+        """Take the check that is first in line; one waits."""
+        while True:
+            check = heapq.heappop(self.line)[2]
+            if check in self.waiting:
+                self.waiting.discard(check)
+                return check
 
 
 def run_pool(batches: Sequence[PoolBatch], workers: int) -> PoolRun:
@@ -100,7 +110,8 @@ def run_pool(batches: Sequence[PoolBatch], workers: int) -> PoolRun:
         raise ValueError(f"{workers} workers; at least one is needed")
     states = [_State(batch) for batch in batches]
     count = itertools.count()
-    line: list[tuple[int, int, int, int]] = []  # (-priority, place in the line, batch, check)
+    turns: list[tuple[int, int]] = []  # (round, batch), of the batches with waiting checks
+    served = 0  # the round that is being served
     events = [(batch.arrival_s, _Event.ARRIVAL, number, 0) for number, batch in enumerate(batches)]
     heapq.heapify(events)
     idle, busy_s = workers, np.zeros(len(batches))
@@ -125,24 +136,27 @@ def run_pool(batches: Sequence[PoolBatch], workers: int) -> PoolRun:
         elif event is _Event.ARRIVAL:
             for check, priority in batch.ordering.first(range(len(batch.seconds))):
                 state.place[check] = next(count)
-                heapq.heappush(line, (-priority, state.place[check], number, check))
+                heapq.heappush(state.line, (-priority, state.place[check], check))
                 state.waiting.add(check)
+            heapq.heappush(turns, (served + 1, number))
             if math.isfinite(batch.cutoff_s):
                 heapq.heappush(events, (batch.arrival_s + batch.cutoff_s, _Event.CUTOFF, number, 0))
             if math.isfinite(batch.ordering.pause_s):
                 heapq.heappush(events, (at + batch.ordering.pause_s, _Event.RAISE, number, 0))
         elif state.waiting:
             for check, priority in batch.ordering.raises(at - batch.arrival_s, state.waiting, state.ended).items():
-                heapq.heappush(line, (-priority, state.place[check], number, check))
+                heapq.heappush(state.line, (-priority, state.place[check], check))
             heapq.heappush(events, (at + batch.ordering.pause_s, _Event.RAISE, number, 0))
         if events and events[0][0] == at:
             continue  # all that happens in this moment, before anybody takes a check
-        while idle and line:
-            _, _, number, check = heapq.heappop(line)
+        while idle and turns:
+            turn, number = heapq.heappop(turns)
             state = states[number]
-            if check in state.waiting:  # else it has run, or was cancelled, or was raised before
+            if state.waiting:
+                check = state.next()
                 idle -= 1
-                state.waiting.discard(check)
+                served = turn
                 state.running[check] = at
+                heapq.heappush(turns, (turn + 1, number))
                 heapq.heappush(events, (at + float(state.batch.seconds[check]), _Event.ENDED, number, check))
     return PoolRun([state.ends for state in states], busy_s)

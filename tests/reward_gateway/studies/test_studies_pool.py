@@ -38,6 +38,7 @@ class Raised(InOrder):
 
 def by_moments(batches: list[tuple[int, int | None, list[int], list[int]]], workers: int) -> list[list[float]]:
     """(arrival, cutoff, seconds, priorities) of each batch, all integers: what happens in every second, one by one."""
+    rounds, served = [0] * len(batches), 0
     ends = [[math.inf] * len(seconds) for _, _, seconds, _ in batches]
     waiting: list[tuple[int, int, int, int]] = []
     running: dict[tuple[int, int], int] = {}
@@ -53,12 +54,17 @@ def by_moments(batches: list[tuple[int, int | None, list[int], list[int]]], work
                 running = {key: end for key, end in running.items() if key[0] != number}
         for number, (arrival, _, seconds, priorities) in enumerate(batches):
             if now == arrival:
+                rounds[number] = served + 1
                 for check in range(len(seconds)):
                     waiting.append((-priorities[check], queued, number, check))
                     queued += 1
-        waiting.sort()
         while waiting and len(running) < workers:
-            _, _, number, check = waiting.pop(0)
+            turn = min((rounds[number], number) for _, _, number, _ in waiting)[1]
+            first = min(one for one in waiting if one[2] == turn)
+            waiting.remove(first)
+            _, _, number, check = first
+            served = rounds[number]
+            rounds[number] += 1
             running[number, check] = now + batches[number][2][check]
     return ends
 
@@ -132,3 +138,9 @@ def test_a_raised_check_overtakes() -> None:
 def test_there_is_no_pool_without_a_worker() -> None:
     with pytest.raises(ValueError, match="at least one is needed"):
         run_pool([], 0)
+
+
+def test_a_small_batch_takes_turns_with_a_large_one_that_came_before() -> None:
+    large, small = run_pool([PoolBatch(np.full(10, 1.0)), PoolBatch(np.full(2, 1.0), arrival_s=2.5)], 1).ends
+    assert list(small) == [2.5, 4.5]
+    assert large.max() == 12.0
