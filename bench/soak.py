@@ -42,7 +42,7 @@ from redis import Redis
 
 from bench.candidates import Candidate, read_candidates
 from bench.machine import describe
-from bench.platform import Platform, running
+from bench.processes import Platform, running
 from reward_gateway.client import Client, RewardServerError
 
 EXAMPLES = Path(__file__).parents[1] / "examples" / "proofs.jsonl"
