@@ -290,3 +290,11 @@ def test_an_answer_that_took_its_whole_limit_is_still_an_answer() -> None:
     cohort = cohort_of([row(0, check_s=60.2, lean_at_s=61.0)], "x")
     assert cohort.labelled.all()
     assert list(cohort.verdict) == [YES]
+
+
+def test_without_pyarrow_the_missing_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    with pytest.raises(SettingsError, match=r"lean-reward\[studies\]"):
+        Recorder(RecorderSettings(), tmp_path, "home")
+    with pytest.raises(CohortError, match=r"lean-reward\[studies\]"):
+        read_cohort(tmp_path)
