@@ -63,7 +63,9 @@ async def test_calls_that_arrive_together_are_one_batch(place: Place, monkeypatc
     sizes: list[int] = []
     start = gateway.gateway.batches.start_unnamed
     monkeypatch.setattr(
-        gateway.gateway.batches, "start_unnamed", lambda o, b, **kw: (sizes.append(len(b.candidates)), start(o, b, **kw))[1]
+        gateway.gateway.batches,
+        "start_unnamed",
+        lambda o, b, **kw: (sizes.append(len(b.candidates)), start(o, b, **kw))[1],
     )
     answers = await asyncio.gather(*(post(gateway, f"t{i}" if i % 2 else f"wrong_{i}") for i in range(40)))
     assert [answer.json()["score"] for answer in answers] == [float(i % 2) for i in range(40)]
