@@ -20,7 +20,7 @@ import numpy as np
 
 from bench.loads import batches
 from bench.machine import describe
-from bench.platform import LEANS, Platform, running
+from bench.processes import LEANS, Platform, running
 from bench.throughput import measure
 
 _LEAST_WORK = 2_048  # candidates that one point is measured over, at least

@@ -24,7 +24,7 @@ import numpy as np
 
 from bench.loads import LOADS, Load
 from bench.machine import describe
-from bench.platform import LEANS, Platform, running
+from bench.processes import LEANS, Platform, running
 
 _COMMANDS_A_CHECK = 2  # of the native engine: the program, and the question about it
 _CONNECTIONS = httpx.Limits(max_connections=256)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bench.cost_curves import exponent
-from bench.platform import running
+from bench.processes import running
 
 pytestmark = pytest.mark.slow
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from bench.platform import Platform, running
+from bench.processes import Platform, running
 
 MAX_BODY = 4 << 20
 

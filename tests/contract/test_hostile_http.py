@@ -16,7 +16,7 @@ import httpx
 import psutil
 import pytest
 
-from bench.platform import Platform
+from bench.processes import Platform
 from tests.contract.conftest import MAX_BODY
 
 SCORE = "/v1/proofs/score"

@@ -18,7 +18,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from bench.platform import Platform
+from bench.processes import Platform
 
 EXAMPLES = 8
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "openapi.json"

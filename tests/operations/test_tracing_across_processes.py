@@ -7,7 +7,7 @@ import time
 import httpx
 import pytest
 
-from bench.platform import running
+from bench.processes import running
 from tests.services.runtime.collector import Collector, attributes
 
 TRACE, CALLER = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
