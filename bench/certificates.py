@@ -1,6 +1,6 @@
 """Time certificates on the embedded Lean: batches of random rollouts, one program each.
 
-    python bench/certificates.py [--batch 16] [--steps 50] [--batches 2]
+    python bench/certificates.py [--batch 32] [--steps 50] [--batches 2]
 
 Each certificate is one theorem about a rollout's segmentation, votes, penalties and rewards. Prints the cost of the
 definitions alone and of whole programs, the definitions included.
@@ -26,7 +26,7 @@ from rollouts import answer, random_case
 
 async def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name, default in (("batch", 16), ("steps", 50), ("batches", 2)):
+    for name, default in (("batch", 32), ("steps", 50), ("batches", 2)):
         parser.add_argument(f"--{name}", type=int, default=default)
     options = parser.parse_args()
     engine = EmbeddedEngine(Installation.locate())

@@ -26,8 +26,8 @@ from services.rewards.band import PassRate, pass_rate
 from services.runtime import metrics
 from services.runtime.logging import get_logger
 
-_TOGETHER = 16
-"""Certificates in one program: the definitions, which cost most, are elaborated once for all of them."""
+_TOGETHER = 32
+"""Certificates in one program: the definitions are elaborated once for all of them."""
 _HEARTBEATS = 20_000_000
 _STATUS = {
     Verdict.VALID: CertificateStatus.CERTIFIED,
@@ -50,7 +50,10 @@ def write(group: Group) -> dict[int, emit.Certificate]:
             lacking = "its outcome is not known" if work.alpha is None else "its steps have no stages"
             work.certificate = Certificate(status=CertificateStatus.UNAVAILABLE, detail=lacking)
         else:
-            made[index] = _certificate(f"r{index}", group, work, work.alpha, work.placement, rate)
+            try:
+                made[index] = _certificate(f"r{index}", group, work, work.alpha, work.placement, rate)
+            except ValueError as error:  # a number that has no room, such as a huge node id
+                work.certificate = Certificate(status=CertificateStatus.UNAVAILABLE, detail=str(error))
     return made
 
 

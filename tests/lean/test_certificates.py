@@ -28,9 +28,8 @@ def falsified(answers: Answers, rng: random.Random) -> Answers:
         return dataclasses.replace(answers, betas=betas)
     if choice == "penalties":
         rules = [list(fired) for fired in answers.rules]
-        rules[at] = [rule for rule in range(1, 7) if (rule in rules[at]) != (rule == rng.randint(1, 6))] or [2]
-        if rules[at] == list(answers.rules[at]):
-            rules[at] = [*rules[at], 7]
+        other = rng.randint(1, 6)
+        rules[at] = [rule for rule in range(1, 7) if (rule in rules[at]) != (rule == other)]
         return dataclasses.replace(answers, rules=rules)
     tenths = list(answers.reward_tenths)
     tenths[at] = rng.choice([value for value in (-12, -10, -8, 5, 10, 15) if value != tenths[at]])

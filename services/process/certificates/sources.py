@@ -11,10 +11,10 @@ from pathlib import Path
 
 LIBRARY = Path(__file__).resolve().parent / "library"
 
-CERTIFICATES = "LeanReward.Rollout"
-"""The module that certificates are about: definitions only, without the static checks and without any proof."""
+CERTIFICATES = "LeanReward.Packed"
+"""What certificates evaluate, without what it stands for and without any proof."""
 
-CHECKERS = ("LeanReward.Coverage", "LeanReward.Information", "LeanReward.Rollout")
+CHECKERS = ("LeanReward.Coverage", "LeanReward.Information", "LeanReward.Reading")
 """Every definition, without a proof."""
 
 EVERYTHING = "LeanReward"
