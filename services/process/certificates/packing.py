@@ -1,7 +1,7 @@
 """A claim packed into one number, as `lean/LeanReward/Packed.lean` reads it.
 
-A number costs Lean next to nothing to parse, and its kernel computes with numbers of any size in one step: written as terms of
-structures and lists the same claim takes ten times as long.
+A number costs Lean next to nothing to parse, and its kernel computes with numbers of any size in one step: written as
+terms of structures and lists the same claim takes several times as long.
 """
 
 from __future__ import annotations
