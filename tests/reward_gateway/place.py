@@ -18,7 +18,7 @@ from reward_gateway.gateway import Gateway
 from reward_gateway.server import make_config
 from services.contracts.lean import CheckTask, EngineIdentity, LeanJob, LeanOutcome, WorkerInfo
 from services.contracts.outcomes import LeanStatus, Reason, Verdict
-from services.queue import Claim, Completion, JobQueue, connect
+from services.queue import Claim, Completion, JobQueue, QueueUnavailable, connect
 from services.runtime.settings import Settings, load_settings
 
 IDENTITY = EngineIdentity(engine="instant", toolchain="none", environment="none")
@@ -75,7 +75,10 @@ class InstantWorker:
 
     async def _work(self) -> None:
         while True:
-            claims = await self.queue.claim(self.name, 128, 1.0)
+            try:
+                claims = await self.queue.claim(self.name, 128, 1.0)
+            except QueueUnavailable:  # a loaded machine can keep this process, too, from reading an answer in time
+                continue
             done = []
             for claim in claims:
                 task = LeanJob.model_validate_json(claim.payload).task
