@@ -136,10 +136,15 @@ class CheckAnswer(_Frozen):
     statement_error: str | None = Field(default=None, description="The expected statement does not elaborate.")
     messages: tuple[Message, ...] = ()
     messages_truncated: bool = False
-    has_placeholder: bool = Field(default=False, description="Some declaration of the program depends on sorryAx.")
-    target: TargetFacts | None = Field(default=None, description="The expected theorem; null without a statement.")
+    has_placeholder: bool = Field(
+        default=False, description="Some declaration depends on sorryAx; not looked for when the program has errors."
+    )
+    target: TargetFacts | None = Field(
+        default=None, description="The expected theorem; null without a statement, or when the program has errors."
+    )
     theorems: tuple[TargetFacts, ...] = Field(
-        default=(), description="Without a statement: every theorem that the candidate's own text declares."
+        default=(),
+        description="Without a statement: every theorem that the candidate's text declares; none when it has errors.",
     )
     tactics: tuple[TacticState, ...] = ()
 

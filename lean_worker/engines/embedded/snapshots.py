@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import re
+import time
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
@@ -50,7 +51,7 @@ async def ensure_snapshot(installation: Installation, imports: Sequence[str]) ->
     require_modules(installation, imports)
     path = snapshot_path(installation, imports)
     if path.is_file():
-        os.utime(path)  # most recently used, for `_drop_oldest`
+        _mark_used(path)
         return path
     async with _locked(path):
         if not path.is_file():
@@ -117,6 +118,12 @@ async def _build(installation: Installation, imports: Sequence[str], path: Path)
         raise EngineUnavailable(f"cannot build the snapshot of {', '.join(imports)}: {detail}")
 
 
+def _mark_used(path: Path) -> None:
+    """For `_drop_oldest`, by the access time alone: a host takes another time of change for another file."""
+    with contextlib.suppress(FileNotFoundError):
+        os.utime(path, ns=(time.time_ns(), path.stat().st_mtime_ns))
+
+
 def _remove(path: Path) -> None:
     path.unlink(missing_ok=True)
 
@@ -129,7 +136,7 @@ def _drop_leftovers(path: Path) -> None:
 
 def _drop_oldest(folder: Path, newest: Path) -> None:
     """Keep the folder bounded: candidates' headers choose what is imported."""
-    images = sorted(folder.glob("*.img"), key=lambda path: path.stat().st_mtime, reverse=True)
+    images = sorted(folder.glob("*.img"), key=lambda path: path.stat().st_atime, reverse=True)
     for path in images[_KEPT:]:
         if path != newest:
             _remove(path)

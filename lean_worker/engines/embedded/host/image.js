@@ -4,7 +4,7 @@
 // The image is the memory below `*emscripten_get_sbrk_ptr()`. File: 8 bytes of magic, length and CRC-32 of the
 // description (u32 each, little endian), the description as JSON, zeros up to a multiple of 4096, the image. A snapshot
 // belongs to exactly one build and list of imports: its file name is their hash (chosen by the caller), and checksums
-// detect a damaged file.
+// detect a damaged file. A file that was found whole is not summed again while it stays unchanged.
 
 const fs = require('node:fs');
 const zlib = require('node:zlib');
@@ -56,17 +56,22 @@ function readFully(file, target, start, length, position) {
   }
 }
 
+/** Changes whenever the file is replaced or written; our own marks of use (access times) leave it as it is. */
+const identityOf = ({ dev, ino, size, mtimeNs }) => `${dev} ${ino} ${size} ${mtimeNs}`;
+
 /** One image at a time, in storage that is reused, so that changing the environment does not add to the memory. */
 class Image {
   constructor() {
     this.storage = new ArrayBuffer(0, { maxByteLength: MAX_IMAGE }); // only what is used takes memory
     this.description = null;
     this.dirtyTop = 0; // end of what may differ from zero
+    this.whole = new Map(); // path -> which file it was when its checksum was right
   }
 
   /** Read a snapshot and put it in place. Throws `DamagedSnapshot`. */
   load(path, objects, symbols) {
     const file = fs.openSync(path, 'r');
+    const identity = identityOf(fs.fstatSync(file, { bigint: true }));
     try {
       const head = Buffer.alloc(HEAD);
       readFully(file, head, 0, head.length, 0);
@@ -88,7 +93,10 @@ class Image {
       fs.closeSync(file);
     }
     const { top, crc32 } = this.description;
-    if (zlib.crc32(this.view) !== crc32) throw new DamagedSnapshot('the checksum of the snapshot is wrong');
+    if (this.whole.get(path) !== identity) {
+      if (zlib.crc32(this.view) !== crc32) throw new DamagedSnapshot('the checksum of the snapshot is wrong');
+      this.whole.set(path, identity);
+    }
     this.spans = spansToCopy(this.description);
     symbols.restore(this.description.symbols);
     const missing = Math.ceil(top / PAGE) - objects.buffer.byteLength / PAGE;

@@ -4,7 +4,7 @@
 // A check has three parts. Each starts in the pristine memory:
 //   1. the expected statement is elaborated (kept afterwards, since it depends on trusted text alone);
 //   2. the candidate runs, and what it declared is copied out;
-//   3. the copy is judged: statement, axioms, and the kernel.
+//   3. the copy is judged: statement, axioms, and the kernel. A program with errors has nothing to be judged.
 
 const { Objects } = require('./objects.js');
 const { Frontend, STATE_ENVIRONMENT, STATE_MESSAGES } = require('./frontend.js');
@@ -19,6 +19,7 @@ const { readTactics } = require('./tactics.js');
 const { importsOf, HeaderError } = require('./header.js');
 
 const KEPT_STATEMENTS = 256;
+const KEPT_ENVIRONMENTS = 4; // of whose statements, headers and axioms we remember what we found out
 const MAX_THEOREMS = 100; // reported without a statement
 
 class Session {
@@ -27,6 +28,7 @@ class Session {
     this.image = image;
     this.objects = new Objects(runtime);
     this.environmentKey = null;
+    this.memories = new Map(); // environment key -> what is kept of it in JavaScript, most recently loaded last
   }
 
   load(path) {
@@ -34,10 +36,17 @@ class Session {
     const description = this.image.load(path, this.objects, this.runtime.symbols);
     this.environmentKey = description.imports.join(' ');
     this.pointers = description.pointers;
-    this.statements = new Map();
-    this.headers = new Map();
-    this.axioms = new PristineAxioms();
+    Object.assign(this, this.remember(this.environmentKey));
     return description.lean;
+  }
+
+  /** Facts about an environment hold for as long as the process: its snapshot is the same whenever it is loaded. */
+  remember(key) {
+    const found = this.memories.get(key) ?? { statements: new Map(), headers: new Map(), axioms: new PristineAxioms() };
+    this.memories.delete(key);
+    this.memories.set(key, found);
+    if (this.memories.size > KEPT_ENVIRONMENTS) this.memories.delete(this.memories.keys().next().value);
+    return found;
   }
 
   /** Back to the pristine memory; only what is in JavaScript remains. */
@@ -84,7 +93,7 @@ class Session {
     const overflow = this.shadowStackOverflow();
     this.reset();
     if (overflow) throw new RangeError('shadow stack overflow');
-    return this.judge(request, candidate, expected);
+    return candidate.failed ? unjudged(candidate) : this.judge(request, candidate, expected);
   }
 
   expected({ header, statement, heartbeats }) {
@@ -110,25 +119,24 @@ class Session {
     const { context, parserState, messages } = frontend.header(code);
     const state = frontend.process(context, parserState, frontend.initialState(messages));
     const report = readMessages(o, o.field(state, STATE_MESSAGES));
+    const failed = report.messages.some((message) => message.severity === 'error');
     return {
       report,
-      ...copyLocals(o, o.field(state, STATE_ENVIRONMENT)),
+      failed,
+      ...(failed ? {} : copyLocals(o, o.field(state, STATE_ENVIRONMENT))),
       tactics: tactics ? readTactics(o, state) : [],
     };
   }
 
-  judge(request, { report, terms, written, tactics }, expected) {
-    const answer = {
-      messages: report.messages, truncated: report.truncated, tactics, hasPlaceholder: hasPlaceholder(terms),
-      target: null, theorems: [],
-    };
+  judge(request, candidate, expected) {
+    const { terms, written } = candidate;
+    const answer = { ...unjudged(candidate), hasPlaceholder: hasPlaceholder(terms) };
     const judgement = new Judgement(this, terms, request);
-    const clean = !report.messages.some((message) => message.severity === 'error');
     if (expected) {
-      answer.target = judgement.target(expected, clean);
+      answer.target = judgement.target(expected);
     } else {
       const theorems = written.filter((d) => d.kind === 'theorem').slice(0, MAX_THEOREMS);
-      answer.theorems = theorems.map((d) => judgement.facts(d, clean));
+      answer.theorems = theorems.map((d) => judgement.facts(d, true));
     }
     answer.kernelOutOfBudget = judgement.outOfBudget;
     this.resetAfterTrusted();
@@ -141,6 +149,11 @@ class Session {
     return this.objects.word(address) !== value;
   }
 }
+
+/** What is said of a program that is not judged: its errors decide. */
+const unjudged = ({ report, tactics }) => ({
+  messages: report.messages, truncated: report.truncated, tactics, hasPlaceholder: false, target: null, theorems: [],
+});
 
 /** `maxHeartbeats` counts thousands of allocations; the kernel's limit is a 32-bit number of allocations. */
 const kernelBudget = (heartbeats) => Math.min(heartbeats * 1000, 0xffffffff);
@@ -159,7 +172,7 @@ class Judgement {
     this.outOfBudget = false;
   }
 
-  target(expected, clean) {
+  target(expected) {
     const id = this.terms.names.of(expected.name);
     const name = expected.name.join('.');
     const declaration = this.terms.declaration(id);
@@ -167,7 +180,7 @@ class Judgement {
     const type = typeFingerprint(this.terms, declaration);
     const matches = type.loose === expected.type.loose && this.sameHelpers(expected.helpers);
     return {
-      ...this.facts(declaration, clean && matches),
+      ...this.facts(declaration, matches),
       name,
       statementMatch: matches,
       bindersMatch: matches && type.exact === expected.type.exact,

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from services.contracts.lean import CheckAnswer, CheckStatus
+from services.contracts.lean import CheckAnswer, CheckStatus, Severity
 from services.contracts.outcomes import Profile
 
 Check = Callable[..., Awaitable[CheckAnswer]]
@@ -27,6 +27,14 @@ async def test_a_right_proof_has_every_fact(check: Check) -> None:
     assert answer.target.binders_match
     assert answer.target.kernel_accepts
     assert answer.target.axioms.foreign == ()
+
+
+async def test_a_program_with_errors_is_not_looked_into(check: Check) -> None:
+    answer = await check(f"theorem u : 1 = 2 := sorry\n{COMM} := by omega\ntheorem v : 1 = 2 := rfl", COMM)
+    assert answer.status is CheckStatus.DONE
+    assert Severity.ERROR in {message.severity for message in answer.messages}
+    assert answer.target is None
+    assert answer.theorems == ()
 
 
 async def test_axioms_are_classified_against_the_pristine_environment(check: Check) -> None:

@@ -66,6 +66,26 @@ async def test_a_damaged_snapshot_is_built_again(fresh: Installation, damage: st
         await engine.stop()
 
 
+async def test_damage_is_seen_though_the_same_process_has_loaded_the_file_before(fresh: Installation) -> None:
+    """A file that was found whole is trusted for only as long as nobody writes to it."""
+    path = await ensure_snapshot(fresh, INIT)
+    engine = EmbeddedEngine(fresh)
+    other = CheckTask(code=f"import Init.Data.Nat\n{HONEST}")
+    try:
+        await engine.start()
+        for damaged in (False, True):
+            assert (await engine.check(other)).theorems[0].kernel_accepts
+            file_before = path.stat().st_ino
+            if damaged:
+                with path.open("r+b") as file:
+                    file.seek(-12_345, 2)
+                    file.write(b"damage")
+            assert (await engine.check(CheckTask(code=HONEST))).theorems[0].kernel_accepts
+            assert (path.stat().st_ino != file_before) is damaged
+    finally:
+        await engine.stop()
+
+
 async def test_leftovers_of_a_killed_builder_are_removed(fresh: Installation) -> None:
     path = snapshot_path(fresh, INIT)
     path.parent.mkdir()
