@@ -33,7 +33,7 @@ from reward_gateway.studies.cohort import Cohort
 from reward_gateway.studies.recorded import overhead_s, read_cohort
 from reward_gateway.studies.replay import Options, replay
 
-_WARM_UP, _DRAWS = 8, 200
+_WARM_UP, _DRAWS = 40, 200
 _REPEATS, _SECOND = 3, 2.5
 _TIMEOUT_S = 60.0
 
