@@ -10,9 +10,11 @@ from rollouts import answer, random_case
 
 from lean_worker.engines.embedded.engine import EmbeddedEngine
 from services.contracts.lean import CheckStatus, CheckTask, Severity
-from services.process.certificates.claims import Answers, Rollout, Transitions
+from services.process.certificates.claims import Answers, Decision, Rollout, Row, Step, Transitions
 from services.process.certificates.emit import Certificate, certify, program
 from services.rewards.band import PassRate
+
+IDLE = Step([], True, False)
 
 
 def falsified(answers: Answers, rng: random.Random) -> Answers:
@@ -91,3 +93,18 @@ def test_a_name_cannot_carry_anything_else(name: str) -> None:
 def test_answers_of_the_wrong_shape_are_refused(answers: Answers, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         certify("r1", Transitions(0, [], []), Rollout(1, [], [], []), PassRate(0, 1), answers)
+
+
+@pytest.mark.parametrize(
+    ("rollout", "answers", "message"),
+    [
+        (Rollout(1, [Row(Decision.STAY, 1 << 32, 0)], [IDLE], []), Answers(True, [], [[]], [10]), "does not fit"),
+        (Rollout(1, [Row(Decision.STAY, -1, 0)], [IDLE], []), Answers(True, [], [[]], [10]), "does not fit"),
+        (Rollout(1, [Row(Decision.STAY, 0, 0)], [IDLE], []), Answers(True, [], [[7]], [10]), "no penalty rule"),
+        (Rollout(1, [Row(Decision.STAY, 0, 0)], [IDLE], []), Answers(True, [], [[]], [20]), "no reward"),
+        (Rollout(0, [Row(Decision.STAY, 0, 0)], [IDLE], []), Answers(True, [], [[]], [10]), "neither -1 nor 1"),
+    ],
+)
+def test_what_has_no_room_in_a_packed_claim_is_refused(rollout: Rollout, answers: Answers, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        certify("r1", Transitions(0, [], []), rollout, PassRate(0, 1), answers)

@@ -48,7 +48,7 @@ async def certificates(place: Place, body: dict[str, Any]) -> list[dict[str, Any
 
 async def test_many_rollouts_share_a_program(place: Place) -> None:
     worker = await place.worker(valid)
-    made = await certificates(place, request(*(f"x{i}" for i in range(18))))
+    made = await certificates(place, request(*(f"x{i}" for i in range(40))))
     assert {certificate["status"] for certificate in made} == {"certified"}
     assert [certificate["theorems"] for certificate in made[:2]] == [["LeanReward.r0.holds"], ["LeanReward.r1.holds"]]
     assert len(worker.checked) == 2
