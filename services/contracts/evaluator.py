@@ -10,7 +10,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, model_validator
 
 from services.contracts.base import MAX_CANDIDATES, MAX_DEADLINE_S, Boolean, Integer, Name, Number, Wire
 from services.contracts.outcomes import Reason, Verdict
@@ -85,6 +85,27 @@ class Prediction(Wire):
     trace: str | None = None
     detail: str | None = None
     elapsed_s: float | None = Field(default=None, ge=0, description="From receipt to this prediction, seconds.")
+
+    @model_validator(mode="after")
+    def _check(self) -> Prediction:
+        """A prediction that contradicts itself is none: a fault that says `invalid` would be a zero reward."""
+        expected = _VERDICTS.get(self.reason, Verdict.INVALID)
+        if self.verdict is not expected:
+            raise ValueError(f"the reason {self.reason.value} goes with {expected.value}")
+        if self.verdict is Verdict.VALID and self.feedback not in (None, Verdict.VALID):
+            raise ValueError("valid, but not to the feedback model")
+        return self
+
+
+# What each reason says; every other one is a rejection.
+_VERDICTS = {
+    Reason.OK: Verdict.VALID,
+    Reason.NOT_DECIDED: Verdict.UNKNOWN,
+    Reason.INFRASTRUCTURE: Verdict.UNKNOWN,
+    Reason.EVALUATOR_DISTRUSTED: Verdict.UNKNOWN,
+    Reason.LEAN_TIMEOUT: Verdict.UNKNOWN,
+    Reason.STATEMENT_INVALID: Verdict.UNKNOWN,
+}
 
 
 class Interval(Wire):

@@ -78,6 +78,8 @@ async def test_lines_that_cannot_be_read_or_were_not_asked_for_are_left_out(plac
         b'{"id":"0"}',
         b'{"id":"77","verdict":"valid","reason":"ok"}',
         b'{"id":"0","verdict":"valid","reason":"ok","gate":7}',
+        b'{"id":"0","verdict":"valid","reason":"ok","feedback":"invalid"}',
+        b'{"id":"0","verdict":"invalid","reason":"infrastructure"}',
         b"\xff\xfe",
         b"[]",
     )

@@ -109,3 +109,20 @@ def test_every_problem_code_has_a_status_a_summary_and_a_type() -> None:
         assert 400 <= code.status < 600
         assert code.summary
         assert code.uri == f"urn:lean-reward:problem:{code.value}"
+
+
+@pytest.mark.parametrize(
+    ("verdict", "reason", "feedback"),
+    [
+        ("invalid", "infrastructure", None),
+        ("invalid", "lean_timeout", None),
+        ("invalid", "ok", None),
+        ("valid", "gate_rejected", None),
+        ("unknown", "ok", None),
+        ("unknown", "feedback_error", None),
+        ("valid", "ok", "invalid"),
+    ],
+)
+def test_a_prediction_that_contradicts_itself_is_refused(verdict: str, reason: str, feedback: str | None) -> None:
+    with pytest.raises(ValidationError):
+        Prediction.model_validate({"id": "c", "verdict": verdict, "reason": reason, "feedback": feedback})
