@@ -124,7 +124,7 @@ def _add_line(given: _Input, line: str, number: int, file: Path) -> None:
         for name in _IGNORED:
             row.pop(name, None)
         candidate = Candidate.model_validate({"id": f"line-{number}", **row})
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ScoreError(f"{file}, line {number}: {error}") from None
     given.candidates.append(candidate.model_dump(exclude_none=True))
     if isinstance(expected, dict):

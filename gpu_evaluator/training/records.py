@@ -121,7 +121,7 @@ def _finished(path: Path) -> set[str]:
             file.truncate(end)
     try:
         return {json.loads(line)["id"] for line in whole[:end].splitlines() if line.strip()}
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise RecordError(f"{path} holds something else than labels: {error}") from error
 
 
@@ -131,7 +131,9 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
             for number, line in enumerate(file, 1):
                 if line.strip():
                     yield number, line
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise RecordError(f"{path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
         raise RecordError(f"{path}: {error}") from error
 
 
@@ -142,5 +144,5 @@ def _parse(model: type[_Model], path: Path, number: int, line: str) -> _Model:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"])) or "the line"
         raise RecordError(f"{path}, line {number}: {place}: {first['msg']}") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise RecordError(f"{path}, line {number}: no JSON: {error}") from None

@@ -59,7 +59,7 @@ def _read_text(path: Path, name: str, sources: Sources) -> None:
         raise SourceError(f"{path}: {error}") from None
     try:
         values = [(1, json.loads(whole))]
-    except ValueError:
+    except (ValueError, RecursionError):
         values = list(_lines(path, whole))
     if not values:
         raise SourceError(f"{path} is empty")
@@ -80,7 +80,7 @@ def _lines(path: Path, whole: str) -> Iterable[tuple[int, Any]]:
         if line.strip():
             try:
                 yield number, json.loads(line)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise SourceError(f"{path}, line {number}: no JSON: {error}") from None
 
 

@@ -82,6 +82,7 @@ async def test_what_was_expected_and_did_not_come_is_marked_and_ends_with_1(plac
         ('{"code": 1}\n', "line 1"),
         ('{"code": "x"}\n{"code": "x", "colour": 1}\n', "line 2"),
         ("[]\n", "a candidate is a JSON object"),
+        ("[" * 100_000, "line 1: maximum recursion depth"),
     ],
 )
 async def test_a_file_that_cannot_be_used_ends_with_2(place: Place, tmp_path: Path, text: str, message: str) -> None:

@@ -54,7 +54,7 @@ class Link:
         content = await self._request(method, path, body)
         try:
             return read(json.loads(content))
-        except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError) as error:
             raise EngineFault(f"{path}: malformed answer ({type(error).__name__}: {error})") from error
 
     async def _request(self, method: str, path: str, body: Mapping[str, Any] | None) -> bytes:

@@ -111,6 +111,7 @@ def malformed(kind: str) -> Response:
     """Answers that no client may trust."""
     return {
         "no json": Response("<html>"),
+        "nested": Response("[" * 100_000),
         "no choices": JSONResponse({"choices": []}),
         "no labels": JSONResponse({"choices": [{"index": 0, "logprobs": {"top_logprobs": [{"token_id:5": -1}]}}]}),
         "infinite": Response(

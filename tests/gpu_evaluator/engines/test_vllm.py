@@ -145,7 +145,7 @@ async def test_the_output_limit_is_what_the_context_leaves() -> None:
         assert script.bodies[0]["max_tokens"] == CONTEXT - 20
 
 
-@pytest.mark.parametrize("kind", ["no json", "no choices", "no labels", "infinite", "refused", "cut off"])
+@pytest.mark.parametrize("kind", ["no json", "nested", "no choices", "no labels", "infinite", "refused", "cut off"])
 async def test_a_malformed_answer_is_a_fault_of_that_program_alone(kind: str) -> None:
     script = ScriptedOpenAI()
     async with gate_of(script) as gate:

@@ -152,6 +152,7 @@ async def test_a_cancelled_run_leaves_nothing_in_the_queue(server: EmbeddedServe
     ("lines", "said"),
     [
         (["{"], "line 1: no JSON"),
+        (["[" * 100_000], "line 1: no JSON"),
         ([json.dumps({"id": "a"})], "line 1: code"),
         ([json.dumps({"id": "a", "code": "x"})] * 2, "line 2: the id of line 1 again"),
     ],

@@ -285,6 +285,7 @@ def test_escaped_text_is_one_line_without_markdown() -> None:
     [
         ("", "is empty"),
         ("nothing", "line 1: no JSON"),
+        ("[" * 100_000, "line 1: no JSON"),
         ('{"a": 1}', "line 1: none of"),
         ('{"process_band": true, "rollouts": []}', "line 1: group"),
     ],
