@@ -36,8 +36,11 @@ class Faults:
 
     def add_validation(self, error: ValidationError, prefix: Sequence[str | int] = (), shift: int = 0) -> None:
         """Add pydantic's errors; `shift` moves the first index of the location, for an array validated in parts."""
-        for entry in error.errors(include_url=False, include_input=False):
+        entries = error.errors(include_url=False, include_input=False)
+        for entry in entries:
             location = list(entry["loc"])
+            if entry["type"] == "too_short" and any(_within(other, entry) for other in entries):
+                continue  # pydantic counts the items that fit
             if location and isinstance(location[0], int):
                 location[0] += shift
             self.add([*prefix, *location], _in_words(entry))
@@ -53,9 +56,16 @@ class Faults:
             )
 
 
+def _within(inner: ErrorDetails, outer: ErrorDetails) -> bool:
+    depth = len(outer["loc"])
+    return len(inner["loc"]) > depth and inner["loc"][:depth] == outer["loc"]
+
+
 def _in_words(entry: ErrorDetails) -> str:
     if entry["type"] == "string_pattern_mismatch" and (words := PATTERNS.get(entry.get("ctx", {}).get("pattern", ""))):
         return words
+    if entry["type"] == "too_short":
+        return f"{entry['ctx']['min_length']} or more items are needed"
     return _WORDS.get(entry["type"], entry["msg"]).removeprefix("Value error, ")
 
 

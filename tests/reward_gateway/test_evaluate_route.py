@@ -66,7 +66,11 @@ async def test_bad_requests_and_no_evaluator(place: Place) -> None:
     gateway = await place.gateway(evaluator_urls=scripted.url)
     twice = await gateway.client.post("/v1/evaluate", json={"programs": [PROGRAMS[0], PROGRAMS[0]]})
     assert (twice.status_code, twice.json()["errors"][0]["pointer"]) == (422, "/programs/1/id")
-    assert (await gateway.client.post("/v1/evaluate", json={"programs": []})).status_code == 422
+    none = await gateway.client.post("/v1/evaluate", json={"programs": []})
+    assert none.status_code == 422
+    assert none.json()["errors"] == [{"pointer": "/programs", "detail": "1 or more items are needed"}]
+    odd = await gateway.client.post("/v1/evaluate", json={"programs": [{**PROGRAMS[0], "proof": 1}]})
+    assert [fault["pointer"] for fault in odd.json()["errors"]] == ["/programs/0/proof"], "and not that none is there"
     assert scripted.requests == []
 
 

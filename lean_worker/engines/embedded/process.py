@@ -128,6 +128,7 @@ class HostProcess:
         self._requests += 1
         self._write({"id": self._requests, **request})
         self._answering = asyncio.create_task(self._read())
+        self._answering.add_done_callback(_seen)
         reply = await asyncio.shield(self._answering)
         self._answering = None
         return reply
@@ -150,6 +151,12 @@ class HostProcess:
             raise HostDied("it ended")
         reply: Reply = json.loads(line)
         return reply
+
+
+def _seen(answering: asyncio.Task[Reply]) -> None:
+    """Whoever asked may have left, and the host ends afterwards: that is no exception which nobody retrieved."""
+    if not answering.cancelled():
+        answering.exception()
 
 
 def _as_rule(path: Path) -> str:
