@@ -36,6 +36,9 @@ def isZero (n : Nat) : Bool := Nat.beq n (nat_lit 0)
 def hasBit (n position : Nat) : Bool :=
   Nat.beq (Nat.mod (Nat.shiftRight n position) (nat_lit 2)) (nat_lit 1)
 
+/-- A number worked out before it is used: what depends on it is then the same expression again, which the kernel remembers. -/
+def worked {β : Type} (n : Nat) (use : Nat → β) : β := Nat.rec (use (nat_lit 0)) (fun before _ => use (Nat.succ before)) n
+
 /-- The first `count` parts of a number, `width` bits each. -/
 def parts (width count n : Nat) : List Nat :=
   repeated (fun _ => [])
@@ -209,8 +212,9 @@ def isInBand (passed known : Nat) : Bool :=
     (either (isZero passed) (Nat.ble (Nat.mul (nat_lit 3) known) (Nat.mul (nat_lit 4) passed)))
 
 def rewardInBand (alpha : Nat) (stages : List Nat) (step : Nat) : Nat :=
-  choose (isZero (fired step)) (stageReward alpha (betaAt stages (place step)))
-    (penalised (stageReward alpha (betaAt stages (place step))))
+  worked (place step) fun place =>
+    choose (isZero (fired step)) (stageReward alpha (betaAt stages place))
+      (penalised (stageReward alpha (betaAt stages place)))
 
 def rewardsHold (inBand : Bool) (alpha : Nat) (stages steps : List Nat) : Bool :=
   choose inBand (all (fun step => Nat.beq (rewardInBand alpha stages step) (reward step)) steps)

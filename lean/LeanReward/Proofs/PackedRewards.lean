@@ -162,6 +162,7 @@ theorem reward_eq (p : Packed) (step : Nat) :
   have base := stageReward_eq p.alpha _ (betaAt_lt p.stages (place step))
   rw [betaAt_eq] at base
   unfold stepTenths rewardInBand
+  simp only [worked_eq]
   cases inProcessBand p.passed p.known
   · simp only [if_false, outcome_eq, Bool.false_eq_true]
   · simp only [if_true, choose_eq, isZero_eq]

@@ -7,6 +7,8 @@ namespace LeanReward.Packed
 theorem choose_eq {β : Type} (condition : Bool) (yes no : β) : choose condition yes no = if condition then yes else no := by
   cases condition <;> rfl
 
+theorem worked_eq {β : Type} (n : Nat) (use : Nat → β) : worked n use = use n := by cases n <;> rfl
+
 theorem both_eq (a b : Bool) : both a b = (a && b) := by cases a <;> rfl
 
 theorem either_eq (a b : Bool) : either a b = (a || b) := by cases a <;> rfl
