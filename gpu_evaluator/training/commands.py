@@ -125,8 +125,12 @@ def train_linear(
     try:
         records = list(read_examples(files))
         toolchains = sorted({record.toolchain for record in records})
+        if not records:
+            raise RecordError(f"no label in {', '.join(map(str, files))}")
         if len(toolchains) != 1:
-            raise RecordError(f"labels of one toolchain are needed, these have {len(toolchains)}: {toolchains}")
+            raise RecordError(
+                f"labels of one toolchain are needed, these have {len(toolchains)}: {', '.join(toolchains)}"
+            )
         examples = [Example(record.program, record.valid, record.problem) for record in records]
         kept, held = split(examples)
         counts = measure(train(kept, toolchains[0]), held)

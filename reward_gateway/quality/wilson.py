@@ -20,4 +20,7 @@ def wilson(successes: int, n: int, z: float = Z_95) -> Interval | None:
     rate = successes / n
     centre = (rate + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * math.sqrt(rate * (1 - rate) / n + z * z / (4 * n * n))
-    return Interval(rate=rate, low=max(0.0, centre - half), high=min(1.0, centre + half), n=n)
+    # Of none and of all the bounds are exactly 0 and 1; rounding would leave 3e-17.
+    low = 0.0 if successes == 0 else max(0.0, centre - half)
+    high = 1.0 if successes == n else min(1.0, centre + half)
+    return Interval(rate=rate, low=low, high=high, n=n)

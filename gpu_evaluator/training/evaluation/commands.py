@@ -42,7 +42,7 @@ def evaluate(
 ) -> None:
     """Measure how well an evaluator predicts Lean, on programs that Lean has labelled.
 
-    The predictions come from --predictions, else from --url or --engine, else from the labels themselves (an export has
+    The predictions come from --predictions, or from --url or --engine, else from the labels themselves (an export has
     them), else from the engine of the settings. Exit status: 0 measured, 1 measured without programs on which the
     evaluator failed, 2 it cannot be measured.
     """
@@ -55,6 +55,8 @@ def evaluate(
 
     try:
         _check_plot(plot)
+        _check_source(predictions, url, engine, method, save)
+        _check_folders(plot, save)
         given: dict[str, Any] = {"evaluator": {"engine": engine}} if engine else {}
         source = _Source(load_settings(**given), predictions, url, engine, method, save)
         parts = [read_labels(labels)] + ([read_labels(validation)] if validation else [])
@@ -182,6 +184,24 @@ def _check_plot(plot: Path | None) -> None:
         raise ValueError(f"--plot: {plot} ends in neither .png nor .svg")
     if find_spec("matplotlib") is None:
         raise ValueError("--plot needs an extra: pip install 'lean-reward[studies]'")
+
+
+def _check_source(
+    predictions: Sequence[Path], url: str | None, engine: str | None, method: EvaluationMethod | None, save: Path | None
+) -> None:
+    """Answers that are there already are of whoever gave them: nobody is asked, and no name is put on them."""
+    asking = {"--url": url, "--engine": engine, "--method": method, "--save": save}
+    given = [option for option, value in asking.items() if value is not None]
+    if predictions and given:
+        raise ValueError(f"--predictions are not asked for: leave {' and '.join(given)} out")
+    if url and engine:
+        raise ValueError("--url and --engine: one of them")
+
+
+def _check_folders(*files: Path | None) -> None:
+    for file in files:
+        if file is not None and not file.parent.is_dir():
+            raise ValueError(f"{file}: there is no folder {file.parent}")
 
 
 def _warn_of_shared_problems(judged: Sequence[Sequence[Judged]]) -> None:

@@ -18,7 +18,7 @@ def tables(report: EvaluationReport) -> Iterator[Table]:
         yield _groups(report)
     if report.feedback:
         yield _feedback(report)
-    if report.replay:
+    if any(pools.coverage for pools in report.replay):
         yield _replay(report)
 
 
@@ -30,11 +30,13 @@ def title(row: Measured) -> str:
 
 
 def _verdicts(report: EvaluationReport) -> Table:
+    selected = ""
+    if report.validation_programs:
+        selected = f" † threshold selected on {report.validation_programs} validation programs."
     table = Table(
         title=f"Verdicts of {report.evaluator}: {report.programs} programs, {report.valid} valid, "
         f"{report.problems} problems",
-        caption=f"Intervals: 95%, {report.resamples} resamples of problems, seed {report.seed}. "
-        f"† threshold selected on {report.validation_programs} validation programs.",
+        caption=f"Intervals: 95%, {report.resamples} resamples of problems, seed {report.seed}.{selected}",
     )
     table.add_column("verdict of")
     for name in ("accuracy", "95%", "gain, 95%", "F1", "macro F1", "MCC", "AUROC", "TPR", "FPR"):

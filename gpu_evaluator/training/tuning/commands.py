@@ -176,6 +176,9 @@ def _run(
     every: int,
     as_json: bool,
 ) -> None:
+    for file in files:  # before a model is fetched for nothing
+        if not file.exists():
+            _fail(name, f"{file}: no such file or folder")
     if find_spec("torch") is None or find_spec("transformers") is None:
         _fail(name, "this needs an extra: pip install 'lean-reward[train]'")
     import transformers

@@ -7,6 +7,7 @@ that of continued pretraining.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -72,6 +73,8 @@ def make_recipe(objective: Objective, **given: Any) -> Recipe:
     settings |= {name: value for name, value in given.items() if value is not None}
     if settings["learning_rate"] is None:
         raise ValueError("the paper gives no learning rate for supervised training: one is needed")
+    if not 0 < settings["learning_rate"] < math.inf:
+        raise ValueError(f"learning rate {settings['learning_rate']}: a finite number above 0 is needed")
     if settings.get("precision", "bf16") not in get_args(Precision):
         raise ValueError(f"precision {settings['precision']!r}: {' or '.join(get_args(Precision))}")
     return Recipe(objective, **settings)

@@ -72,6 +72,10 @@ def test_the_command_trains_on_labels_and_refuses_two_toolchains(tmp_path: Path)
     refused = CliRunner().invoke(app, ["train", "linear", str(mixed), "-o", str(model)])
     assert refused.exit_code == 2
     assert "one toolchain" in refused.output
+    (tmp_path / "empty.jsonl").write_text("\n")
+    empty = CliRunner().invoke(app, ["train", "linear", str(tmp_path / "empty.jsonl"), "-o", str(model)])
+    assert empty.exit_code == 2
+    assert "no label in" in empty.output
 
 
 def test_synthetic_programs_are_different_and_always_the_same() -> None:

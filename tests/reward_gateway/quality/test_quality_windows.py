@@ -34,6 +34,14 @@ def test_wilson_matches_published_values(successes: int, n: int, low: float, hig
     assert wilson(0, 0) is None
 
 
+@pytest.mark.parametrize("n", [1, 12, 55, 1000])
+def test_wilson_bounds_of_none_and_of_all_are_exact(n: int) -> None:
+    none, every = wilson(0, n), wilson(n, n)
+    assert none is not None
+    assert every is not None
+    assert (none.low, every.high) == (0.0, 1.0)
+
+
 @given(PAIRS)
 def test_a_window_counts_exactly_the_pairs_inside_it(pairs: list[Pair]) -> None:
     window = PairWindow(window_s=20.0)

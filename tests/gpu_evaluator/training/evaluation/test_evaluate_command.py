@@ -237,6 +237,31 @@ def test_curves_are_drawn(suffix: str, tmp_path: Path) -> None:
     assert _run(labels, "--plot", tmp_path / "curves.gif").exit_code == 2
 
 
+@pytest.mark.parametrize("asking", [("--url", "http://127.0.0.1:9"), ("--engine", "linear"), ("--method", "gate")])
+def test_given_predictions_are_not_asked_for(asking: tuple[str, str], tmp_path: Path) -> None:
+    labels = _write(tmp_path / "labels.jsonl", [_label(n) for n in range(3)])
+    ended = _run(labels, "-p", _write(tmp_path / "p.jsonl", _good_predictions(3)), *asking)
+    assert ended.exit_code == 2
+    assert f"leave {asking[0]} out" in ended.output, "or its name would stand on somebody else's predictions"
+
+
+@pytest.mark.parametrize("option", ["--save", "--plot"])
+def test_a_folder_that_is_not_there_is_said_before_anything_is_asked(option: str, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    labels = _write(tmp_path / "labels.jsonl", [_label(n) for n in range(3)])
+    ended = _run(labels, "--url", "http://127.0.0.1:9", option, tmp_path / "none" / "file.svg")
+    assert ended.exit_code == 2
+    assert "there is no folder" in ended.output.replace("\n", "")
+
+
+def test_tables_say_nothing_of_what_was_not_asked(tmp_path: Path) -> None:
+    labels = _write(tmp_path / "labels.jsonl", [_label(n) for n in (1, 2)])
+    ended = _run(labels, "-p", _write(tmp_path / "p.jsonl", _good_predictions(3)), "--resamples", 5)
+    assert ended.exit_code == 0, ended.output
+    assert "validation programs" not in ended.output
+    assert "Pools with a valid proof" not in ended.output
+
+
 async def test_an_evaluator_at_a_url_is_asked_for_every_program() -> None:
     pair = Pair("linear", LinearGate(None), LinearFeedback(None), {Stage.GATE: 10_000, Stage.FEEDBACK: 10_000})
     programs = {f"c{n}": _code(n, n % 2 == 0) for n in range(19)} | {"c19": "theorem t : True := by \ud800"}

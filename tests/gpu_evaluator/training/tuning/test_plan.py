@@ -6,7 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from gpu_evaluator.commands import app
 from gpu_evaluator.training.tuning.plan import Plan
 from gpu_evaluator.training.tuning.recipe import PAPER, make_recipe
 from gpu_evaluator.training.tuning.schedule import rate_at
@@ -67,6 +69,30 @@ def test_the_papers_steps_follow_from_its_counts() -> None:
 def test_a_learning_rate_that_the_paper_does_not_give_is_not_guessed(objective: str) -> None:
     with pytest.raises(ValueError, match="gives no learning rate"):
         make_recipe(objective)
+
+
+@pytest.mark.parametrize("rate", [0.0, -1e-5, float("inf"), float("nan")])
+def test_a_learning_rate_that_teaches_nothing_is_refused(rate: float) -> None:
+    with pytest.raises(ValueError, match="learning rate"):
+        make_recipe("gate", learning_rate=rate)
+
+
+def test_a_missing_file_is_said_before_a_model_is_fetched(tmp_path: Path) -> None:
+    missing = tmp_path / "labels.jsonl"
+    command = [
+        "train",
+        "gate",
+        str(missing),
+        "--model",
+        "nobody/has-it",
+        "-o",
+        str(tmp_path / "o"),
+        "--learning-rate",
+        "1",
+    ]
+    answer = CliRunner().invoke(app, command)
+    assert answer.exit_code == 2
+    assert "labels.jsonl: no such file" in answer.output.replace("\n", "")
 
 
 def test_continued_pretraining_has_the_papers_settings() -> None:
