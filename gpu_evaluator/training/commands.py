@@ -128,9 +128,7 @@ def train_linear(
         if not records:
             raise RecordError(f"no label in {', '.join(map(str, files))}")
         if len(toolchains) != 1:
-            raise RecordError(
-                f"labels of one toolchain are needed, these have {len(toolchains)}: {', '.join(toolchains)}"
-            )
+            raise RecordError(f"labels of one toolchain are needed, these have {', '.join(toolchains)}")
         examples = [Example(record.program, record.valid, record.problem) for record in records]
         kept, held = split(examples)
         counts = measure(train(kept, toolchains[0]), held)

@@ -34,19 +34,21 @@ def best_mcc(counts: Counts, grid: Numbers = GRID) -> float:
 
 
 def matched_false_positive_rate(counts: Counts, target: float, grid: Numbers = GRID) -> float | None:
-    """The threshold whose false-positive rate is nearest to `target`, see `_nearest`."""
-    return _nearest(false_positive_rate(counts), target, grid)
+    """The threshold whose false-positive rate is nearest to `target`; of equal ones the lowest, of the best recall.
+
+    None without invalid programs.
+    """
+    distance = np.abs(false_positive_rate(counts) - target)
+    return None if np.isnan(distance).any() else float(grid[np.argmin(distance)])
 
 
 def matched_recall(counts: Counts, target: float, grid: Numbers = GRID) -> float | None:
-    """The threshold whose recall is nearest to `target`, see `_nearest`."""
-    return _nearest(recall(counts), target, grid)
+    """The threshold whose recall is nearest to `target`; of equal ones the highest, of the lowest false-positive rate.
 
-
-def _nearest(rates: Numbers, target: float, grid: Numbers) -> float | None:
-    """Of equally near ones the lowest. None where the rate is undefined, for want of its class."""
-    distance = np.abs(rates - target)
-    return None if np.isnan(distance).any() else float(grid[np.argmin(distance)])
+    The lowest would compare with a gate that accepts every program wherever `target` is 1. None without valid programs.
+    """
+    distance = np.abs(recall(counts) - target)
+    return None if np.isnan(distance).any() else float(grid[::-1][np.argmin(distance[::-1])])
 
 
 def _at_least(scores: Numbers, grid: Numbers) -> Numbers:

@@ -33,18 +33,19 @@ def test_counts_at_each_threshold_are_those_of_its_verdicts(given_rows: list[tup
 
 
 @given(rows, st.floats(0, 1))
-def test_selection_is_the_first_best_of_the_grid(given_rows: list[tuple[bool, float, bool]], target: float) -> None:
+def test_selection_is_the_best_of_the_grid(given_rows: list[tuple[bool, float, bool]], target: float) -> None:
     valid, scores, _ = _arrays(given_rows)
     each = [confusion.count(valid, scores >= t) for t in GRID]
     counts = counts_by_threshold(valid, scores)
     values = [float(confusion.mcc(one)) for one in each]
     assert best_mcc(counts) == GRID[values.index(max(values))]
-    for select, rate, known in (
-        (matched_recall, confusion.recall, valid.any()),
-        (matched_false_positive_rate, confusion.false_positive_rate, not valid.all()),
+    for select, rate, known, tied in (
+        (matched_recall, confusion.recall, valid.any(), max),
+        (matched_false_positive_rate, confusion.false_positive_rate, not valid.all(), min),
     ):
         distances = [abs(float(rate(one)) - target) for one in each]
-        assert select(counts, target) == (GRID[distances.index(min(distances))] if known else None)
+        nearest = [t for t, distance in zip(GRID, distances, strict=True) if distance == min(distances)]
+        assert select(counts, target) == (tied(nearest) if known else None)
 
 
 def test_the_grid_has_the_papers_thresholds_as_they_are_written() -> None:

@@ -79,18 +79,8 @@ def test_a_learning_rate_that_teaches_nothing_is_refused(rate: float) -> None:
 
 def test_a_missing_file_is_said_before_a_model_is_fetched(tmp_path: Path) -> None:
     missing = tmp_path / "labels.jsonl"
-    command = [
-        "train",
-        "gate",
-        str(missing),
-        "--model",
-        "nobody/has-it",
-        "-o",
-        str(tmp_path / "o"),
-        "--learning-rate",
-        "1",
-    ]
-    answer = CliRunner().invoke(app, command)
+    options = ["--model", "nobody/has-it", "-o", str(tmp_path / "gate"), "--learning-rate", "1e-5"]
+    answer = CliRunner().invoke(app, ["train", "gate", str(missing), *options])
     assert answer.exit_code == 2
     assert "labels.jsonl: no such file" in answer.output.replace("\n", "")
 
