@@ -12,7 +12,9 @@ from gpu_evaluator.feedback.metrics import has_error
 _PROOF_STATE = "-- proof state:"
 _END_OF_TEXT = ("<|endoftext|>", "<|im_end|>", "</s>")
 _TAG = re.compile(r"<validity>\s*(valid|invalid)\s*</validity>", re.IGNORECASE)
-_DELIMITER = re.compile(r"</?(?:feedback|validity)>", re.IGNORECASE)
+# Also special tokens written as text, which tokenizers take for the tokens (Qwen's `<|endoftext|>`, DeepSeek's with
+# wide bars, `</s>`): a copy of one ends the generation, and a trace that ends before its first error stands for valid.
+_DELIMITER = re.compile(r"</?(?:feedback|validity|s)>|<[|\uff5c][^\s<>|\uff5c]{3,}[|\uff5c]>", re.IGNORECASE)
 
 
 class TraceSign(str, Enum):
@@ -53,7 +55,7 @@ def judge_trace(trace: str, *, hit_limit: bool, program: str | None = None) -> T
 
 
 def strip_marks(program: str) -> str:
-    """`program` without feedback blocks and without any delimiter that is left: what a model may see.
+    """`program` without feedback blocks, special tokens and any delimiter that is left: what a model may see.
 
     A delimiter is replaced by a space, which no delimiter contains, so that none can be hidden inside another.
     """
@@ -66,7 +68,7 @@ def seen_text(program: str) -> str:
 
 
 def strip_delimiters(text: str) -> str:
-    """`text` with every delimiter of a block or a validity tag replaced by a space."""
+    """`text` with every special token and every delimiter of a block or a validity tag replaced by a space."""
     return _DELIMITER.sub(" ", text)
 
 

@@ -54,3 +54,25 @@ def test_marks_are_stripped_even_when_they_are_nested_to_survive_one_pass() -> N
     assert "<feedback>" not in stripped
     assert "<validity>" not in stripped
     assert stripped.endswith(PROGRAM)
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        "<|endoftext|>",
+        "<|im_end|>",
+        "<|IM_START|>",
+        "<|eot_id|>",
+        "</s>",
+        "<s>",
+        "<\uff5cend\u2581of\u2581sentence\uff5c>",
+    ],
+)
+def test_a_model_never_sees_a_special_token_that_a_candidate_wrote(token: str) -> None:
+    assert strip_marks(f"theorem t : 1 = 2 := by\n  -- {token} x\n  rfl") == "theorem t : 1 = 2 := by\n  --   x\n  rfl"
+    assert token not in strip_marks(f"{token[:3]}{token}{token[3:]}"), "nor one that hides another"
+
+
+@pytest.mark.parametrize("code", ["f <| g x |> h", "a <|> b <|> c", "f <|x|> g", "a <s ∧ t> s", "(s : Set ℕ) </ s>"])
+def test_lean_that_looks_like_one_stays(code: str) -> None:
+    assert strip_marks(code) == code
