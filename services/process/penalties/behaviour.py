@@ -246,7 +246,8 @@ class _Look:
             return self.code(started.code, depth)
         if started.module:
             module, rest = started.module[0], started.module[1:]
-            reads = module in _TEST_MODULES or (module == "pip" and programs.inspects("pip", rest))
+            unlisted = module in _TEST_MODULES and not programs.inspects(module, ())  # as a program of its own
+            reads = unlisted or (module in _TEST_MODULES | {"pip"} and programs.inspects(module, rest))
             return {Kind.INSPECTS if reads else Kind.MODIFIES}, None
         if started.code is not None and literal_script.only_prints_literals(started.language, started.code):
             return {Kind.PRINTS_BY_SCRIPT}, _Output(None)

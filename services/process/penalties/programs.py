@@ -58,6 +58,25 @@ _SUBCOMMANDS: dict[str, frozenset[str]] = {
     "systemctl": frozenset(["status", "show", "cat", "is-active", "is-enabled", "list-units", "list-unit-files"]),
     "gh": frozenset(["status"]),
 }
+# Options with which a reader writes: the name of a program, then its short and long ones.
+_WRITING: dict[str, tuple[str, tuple[str, ...]]] = {
+    "pytest": (
+        "",
+        ("--snapshot-update", "--force-regen", "--inline-snapshot", "--update-golden", "--junitxml", "--junit-xml"),
+    ),
+    "jest": ("u", ("--updateSnapshot", "--update-snapshot", "--outputFile", "--coverage", "--clearCache")),
+    "vitest": ("u", ("--update", "--outputFile", "--coverage")),
+    "mocha": ("", ("--update",)),
+    "mypy": ("", ("--install-types", "--junit-xml", "--html-report", "--txt-report", "--xml-report")),
+    "pylint": ("", ("--output",)),
+    "flake8": ("", ("--output-file",)),
+    "phpunit": ("", ("--log-junit", "--coverage-html")),
+    "rspec": ("", ("--out",)),
+    "history": ("cdwa", ()),
+    "dmesg": ("cC", ("--clear", "--read-clear")),
+    "less": ("oO", ("--log-file",)),
+}
+_WRITING["py.test"] = _WRITING["pytest"]
 _ASKS = {"--version", "--help", "-version", "-V", "version", "help"}
 _SCRIPT = 4_096  # characters of an awk or sed script that are searched; a longer one counts as writing
 _AWK_EFFECT = re.compile(r"print[^;}\n]*>|>>|system\s*\(|\|\s*[\"g]|\"\s*\||@load|-i\s")
@@ -70,7 +89,8 @@ def inspects(name: str, arguments: Arguments) -> bool:
     if check is not None:
         return check(arguments)
     if name in _READERS:
-        return True
+        short, long = _WRITING.get(name, ("", ()))
+        return not _short(arguments, short) and not _long(arguments, *long)
     if name in _SUBCOMMANDS:
         return _subcommand(name, arguments)
     return len(arguments) == 1 and arguments[0] in _ASKS

@@ -71,6 +71,11 @@ NOTHING_CHANGED: list[tuple[str, Turn]] = [
 ]
 # A command, and a call (or a command that itself) may have changed what it would show.
 MAY_HAVE_CHANGED: list[tuple[str, Turn]] = [
+    ("pytest", "pytest --snapshot-update"),
+    ("pytest", "python -m pytest --junitxml=out.xml"),
+    ("ls", "jest -u"),
+    ("ls", "npx vitest run --update"),
+    ("history", "history -c"),
     ("ls", "sed -i 's/a/b/' f"),
     ("ls", "echo x > f"),
     ("ls", "echo x >> f"),
