@@ -1,13 +1,19 @@
 'use strict';
 // The import block of a text, as Lean's own parser reads it.
 
+const { hasErrors, readMessages } = require('./messages.js');
+
 /** The header asks for something that the embedded Lean does not have. */
 class HeaderError extends Error {}
 
-/** Names of the imported modules in order, without repetitions; `Init` always comes first. */
+/**
+ * Names of the imported modules in order, without repetitions; `Init` always comes first. Null when Lean cannot read the
+ * text so far (a tab, a lone carriage return): it then says so itself when the text is run.
+ */
 function importsOf(frontend, text) {
   const o = frontend.objects;
-  const { syntax } = frontend.header(text);
+  const { syntax, messages } = frontend.header(text);
+  if (hasErrors(readMessages(o, messages))) return null;
   if (o.fn.l_Lean_Elab_HeaderSyntax_isModule(o.share(syntax)) & 1) {
     throw new HeaderError('`module` headers are not supported');
   }

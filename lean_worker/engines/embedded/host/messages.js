@@ -36,9 +36,11 @@ function readMessages(objects, log) {
   return { messages: all.filter((m) => texts.has(m)).map((m) => texts.get(m)), truncated };
 }
 
+const hasErrors = ({ messages }) => messages.some((message) => message.severity === 'error');
+
 /** Cut without leaving half of a surrogate pair. */
 function cut(text, limit) {
   return text.length <= limit ? text : text.slice(0, limit).toWellFormed();
 }
 
-module.exports = { readMessages };
+module.exports = { hasErrors, readMessages };

@@ -9,10 +9,10 @@
 const { Objects } = require('./objects.js');
 const { Frontend, STATE_ENVIRONMENT, STATE_MESSAGES } = require('./frontend.js');
 const { Environment } = require('./environment.js');
-const { readMessages } = require('./messages.js');
+const { hasErrors, readMessages } = require('./messages.js');
 const { copyLocals, elaborate, StatementError } = require('./statement.js');
 const { axiomsOf, COMPILER_AXIOMS, hasPlaceholder, Pristine, PristineAxioms } = require('./facts.js');
-const { typeFingerprint, meaningFingerprint } = require('./fingerprint.js');
+const { typeFingerprint, meaningFingerprint, isMade } = require('./fingerprint.js');
 const { printSignature } = require('./print.js');
 const { Builder, replay, Refused } = require('./kernel.js');
 const { readTactics } = require('./tactics.js');
@@ -68,19 +68,24 @@ class Session {
     return new Frontend(o, environment, limited);
   }
 
-  /** The imports of a text, in order. Parsing it leaves the memory dirty. */
+  /** The imports of a text, in order, or null when it cannot be read. Parsing it leaves the memory dirty. */
   imports(text) {
     return importsOf(this.frontend(1), text);
   }
 
+  headerImports(header) {
+    let found = this.headers.get(header);
+    if (!found) {
+      found = this.imports(header) ?? ['Init'];
+      if (this.headers.size >= KEPT_STATEMENTS) this.headers.clear();
+      this.headers.set(header, found);
+    }
+    return found;
+  }
+
   /** A statement is only comparable in the environment that its header asks for; order does not matter. */
   requireSameImports(header, imports) {
-    let expected = this.headers.get(header);
-    if (!expected) {
-      expected = this.imports(header);
-      if (this.headers.size >= KEPT_STATEMENTS) this.headers.clear();
-      this.headers.set(header, expected);
-    }
+    const expected = this.headerImports(header);
     const same = expected.length === imports.length && expected.every((module) => imports.includes(module));
     if (!same) {
       throw new HeaderError(`the program imports ${imports.join(', ')}, its header ${expected.join(', ')}`);
@@ -117,9 +122,11 @@ class Session {
     const o = this.objects;
     const frontend = this.frontend(heartbeats);
     const { context, parserState, messages } = frontend.header(code);
+    const unread = readMessages(o, o.share(messages)); // the frontend keeps none of them
+    if (hasErrors(unread)) return { report: unread, failed: true, tactics: [] };
     const state = frontend.process(context, parserState, frontend.initialState(messages));
     const report = readMessages(o, o.field(state, STATE_MESSAGES));
-    const failed = report.messages.some((message) => message.severity === 'error');
+    const failed = hasErrors(report);
     return {
       report,
       failed,
@@ -177,6 +184,7 @@ class Judgement {
     const name = expected.name.join('.');
     const declaration = this.terms.declaration(id);
     if (!declaration) return { name, found: false };
+    this.dropPristine();
     const type = typeFingerprint(this.terms, declaration);
     const matches = type.loose === expected.type.loose && this.sameHelpers(expected.helpers);
     return {
@@ -186,6 +194,15 @@ class Judgement {
       bindersMatch: matches && type.exact === expected.type.exact,
       printedMatch: this.printed ? this.printedMatch(declaration, expected.printed) : null,
     };
+  }
+
+  /**
+   * A copy under a name of the library is not what the kernel will see. Only a damaged memory has one; of what Lean
+   * makes, which is compared by its content, it must not be believed.
+   */
+  dropPristine() {
+    const { declarations } = this.terms;
+    for (const id of declarations.keys()) if (isMade(this.terms, id) && this.pristine.has(id)) declarations.delete(id);
   }
 
   printedMatch({ name }, expected) {

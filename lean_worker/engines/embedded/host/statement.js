@@ -10,7 +10,7 @@ const { Reader } = require('./read.js');
 const { Terms } = require('./terms.js');
 const { readMessages } = require('./messages.js');
 const { printSignature } = require('./print.js');
-const { typeFingerprint, meaningFingerprint } = require('./fingerprint.js');
+const { typeFingerprint, meaningFingerprint, isMade } = require('./fingerprint.js');
 
 /** The header or the statement does not elaborate: the caller's fault, never the candidate's. */
 class StatementError extends Error {
@@ -22,7 +22,8 @@ class StatementError extends Error {
 
 /**
  * @returns {{name: string[], type: {loose: string, exact: string}, printed: string | null, helpers: [string, string][]}}
- *   `helpers`: key and meaning of each constant of the preamble that the statement's type reaches.
+ *   `helpers`: key and meaning of each constant of the preamble that the statement's type reaches; those that Lean made
+ *   are part of what mentions them.
  */
 function elaborate(frontend, header, statement, kernelHeartbeats) {
   const o = frontend.objects;
@@ -44,13 +45,15 @@ function elaborate(frontend, header, statement, kernelHeartbeats) {
     name: terms.names.components(target.name),
     type: typeFingerprint(terms, target),
     printed: printSignature(frontend, new Environment(o, frontend.environment), terms, target.name, kernelHeartbeats),
-    helpers: reachable(terms, target.type).map((d) => [terms.names.key(d.name), meaningFingerprint(terms, d)]),
+    helpers: reachable(terms, target.type).filter((d) => !isMade(terms, d.name))
+      .map((d) => [terms.names.key(d.name), meaningFingerprint(terms, d)]),
   };
 }
 
 /** The command state after the header's preamble. Throws `StatementError`. */
 function preamble(frontend, header) {
   const { context, parserState, messages } = frontend.header(header);
+  failOnErrors(frontend.objects, frontend.objects.share(messages), 'header');
   const state = frontend.process(context, parserState, frontend.initialState(messages));
   failOnErrors(frontend.objects, frontend.objects.field(state, STATE_MESSAGES), 'header');
   return state;

@@ -47,7 +47,7 @@ function load(session, { path }) {
 
 /** In the environment that the text imports, or the name of that environment when it is not the loaded one. */
 function check(session, request) {
-  const imports = session.imports(request.code);
+  const imports = session.imports(request.code) ?? session.headerImports(request.header);
   if (request.statement !== null) session.requireSameImports(request.header, imports);
   if (imports.join(' ') !== session.environmentKey) return { status: 'needs', imports };
   return { status: 'done', ...session.check(request) };

@@ -203,6 +203,30 @@ async def test_a_header_that_cannot_be_opened_is_named(check: Check, code: str, 
     assert error in (answer.header_error or "")
 
 
+@pytest.mark.parametrize(
+    ("code", "header", "error"),
+    [
+        ("\ttheorem t : 1 = 1 := rfl", "", "tabs are not allowed"),
+        ("import Std\n\ttheorem t : 1 = 1 := rfl", "import Std", "tabs are not allowed"),
+        ("\rtheorem t : 1 = 1 := rfl", "", "isolated carriage returns"),
+        ("import Std.\ntheorem t : 1 = 1 := rfl", "import Std", "expected no space"),
+    ],
+)
+async def test_an_import_block_that_cannot_be_read_is_the_candidates_fault(
+    check: Check, code: str, header: str, error: str
+) -> None:
+    answer = await check(code, "theorem t : 1 = 1", header)
+    assert answer.header_error is None
+    assert [message.severity for message in answer.messages] == ["error"]
+    assert error in answer.messages[0].data
+    assert answer.target is None
+
+
+async def test_a_tab_of_the_header_is_the_callers_fault(check: Check) -> None:
+    answer = await check("theorem t : 1 = 1 := rfl", "theorem t : 1 = 1", "\tdef x := 1")
+    assert "tabs are not allowed" in (answer.header_error or "")
+
+
 async def test_without_a_statement_every_theorem_of_the_text_is_reported(check: Check) -> None:
     code = """
 inductive Colour | red | green deriving DecidableEq
