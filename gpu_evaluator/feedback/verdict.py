@@ -14,7 +14,7 @@ _END_OF_TEXT = ("<|endoftext|>", "<|im_end|>", "</s>")
 _TAG = re.compile(r"<validity>\s*(valid|invalid)\s*</validity>", re.IGNORECASE)
 # Also special tokens written as text, which tokenizers take for the tokens (Qwen's `<|endoftext|>`, DeepSeek's with
 # wide bars, `</s>`): a copy of one ends the generation, and a trace that ends before its first error stands for valid.
-_DELIMITER = re.compile(r"</?(?:feedback|validity|s)>|<[|\uff5c][^\s<>|\uff5c]{3,}[|\uff5c]>", re.IGNORECASE)
+_DELIMITER = re.compile(r"</?(?:feedback|validity|s)>|<[|\uff5c][\w\u2581]{3,64}[|\uff5c]>", re.IGNORECASE)
 
 
 class TraceSign(str, Enum):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from reward_gateway.batches.lean_jobs import submission
 from reward_gateway.batches.plan import Plan
 from reward_gateway.batches.prepare import Preparation, Prepared, Unusable
-from reward_gateway.evaluator.stated import holds_statement
+from reward_gateway.evaluator.stated import positive_counts
 from reward_gateway.scheduling.check_time import CheckTimePredictor
 from reward_gateway.scheduling.order import BatchOrder, valid_probability
 from services.contracts.evaluator import Prediction
@@ -67,7 +67,7 @@ class BatchState:
         self.scores: dict[str, Prediction] = {}
         self.cached: set[str] = set()
         self.audited: set[str] = set()
-        self.misstated: set[str] = set()  # predicted valid, and the program does not hold the statement
+        self.misstated: set[str] = set()  # predicted valid, which does not count: `positive_counts`
         self.changed = asyncio.Event()
         self.scored = asyncio.Event()
         self.complete = False
@@ -153,8 +153,7 @@ class BatchState:
             for prepared in self._programs.get(program, ()):
                 self._open.discard(prepared.key)
                 self._uncovered.discard(prepared.key)
-                statement = prepared.task.statement
-                if prediction.verdict is Verdict.VALID and statement and not holds_statement(program, statement):
+                if prediction.verdict is Verdict.VALID and not positive_counts(program, prepared.task.statement):
                     self.misstated.add(prepared.key)
         self.scored.set()
         self._note(at_s)

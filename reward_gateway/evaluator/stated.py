@@ -24,7 +24,17 @@ _KEYWORD = re.compile(rf"(?<![{IDENTIFIER_REST}.«])(?:{'|'.join(THEOREM_WORDS)}
 _SPACES = re.compile(rf"[{SPACE}]+")
 _LOOSE = re.compile(rf" (?![{IDENTIFIER_REST}«])|(?<![{IDENTIFIER_REST}»]) ")
 _COMMENT = re.compile("--|/-")
+_UNSEEN = re.compile(r"/-\s*<feedback>", re.IGNORECASE)
+"""Opens a feedback block, which no model sees (the evaluator strips it); to Lean it may stand in a string."""
 _proof = re.compile(rf"[{SPACE}]*(?::=|\|)").match
+
+
+def positive_counts(code: str, statement: str | None) -> bool:
+    """Whether a prediction of `valid` may count: a model has seen all of `code`, and it holds the statement, if any.
+
+    What stands in a feedback block is unseen: a policy could hide a false proof between two strings that look like one.
+    """
+    return not _UNSEEN.search(code) and (not statement or holds_statement(code, statement))
 
 
 def holds_statement(code: str, statement: str) -> bool:

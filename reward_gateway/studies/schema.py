@@ -47,7 +47,9 @@ COLUMNS = (
     Column("lean_at_s", "number", "When the gateway had Lean's answer, seconds after receipt.", optional=True),
     Column("cached", "flag", "The verdict cache answered."),
     Column(
-        "misstated", "flag", "A prediction of valid counts for nothing: the statement is not in the program as it is."
+        "misstated",
+        "flag",
+        "A prediction of valid counts for nothing: the statement is not in the program, or no model saw all of it.",
     ),
     Column("predicted", "word", "The evaluator's verdict; null where none came by the cutoff.", optional=True),
     Column("predicted_reason", "word", "Its reason.", optional=True),

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reward_gateway.evaluator.stated import LONGEST, holds_statement
+from reward_gateway.evaluator.stated import LONGEST, holds_statement, positive_counts
 from reward_gateway.evaluator.toolchain import other_lean, same_lean
 from services.contracts.evaluator import EvaluatorModel, Prediction
 from tests.reward_gateway.place import Place
@@ -95,6 +95,15 @@ STATEMENT = "theorem t (a b : Nat) : a + b = b + a"
 )
 def test_a_program_holds_its_statement_word_for_word(code: str, held: bool) -> None:
     assert holds_statement(code, STATEMENT) is held
+
+
+@pytest.mark.parametrize("statement", [STATEMENT, None])
+def test_a_positive_does_not_count_for_what_no_model_has_seen(statement: str | None) -> None:
+    hidden = f'def s := "/- <Feedback>"\n{STATEMENT} := by rfl\ndef e := "</feedback> -/"\ntheorem u : 1 = 1 := rfl'
+    assert holds_statement(hidden, STATEMENT)
+    assert not positive_counts(hidden, statement)
+    assert not positive_counts(f"{STATEMENT} := by omega\n/-\n<feedback>", statement)
+    assert positive_counts(f"{STATEMENT} := by omega -- <feedback>", statement)
 
 
 def test_a_statement_of_unreasonable_length_is_not_looked_for() -> None:

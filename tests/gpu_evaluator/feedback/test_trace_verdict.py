@@ -73,6 +73,8 @@ def test_a_model_never_sees_a_special_token_that_a_candidate_wrote(token: str) -
     assert token not in strip_marks(f"{token[:3]}{token}{token[3:]}"), "nor one that hides another"
 
 
-@pytest.mark.parametrize("code", ["f <| g x |> h", "a <|> b <|> c", "f <|x|> g", "a <s ∧ t> s", "(s : Set ℕ) </ s>"])
+@pytest.mark.parametrize(
+    "code", ["f <| g x |> h", "a <|> b <|> c", "f <|x|> g", 'g "<|"(bad)"|>"', "a <s ∧ t> s", "(s : Set ℕ) </ s>"]
+)
 def test_lean_that_looks_like_one_stays(code: str) -> None:
     assert strip_marks(code) == code
