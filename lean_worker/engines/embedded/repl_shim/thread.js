@@ -42,7 +42,7 @@ class LeanThread {
 
   importsOf(text) {
     try {
-      return importsOf(this.frontend, text);
+      return importsOf(this.frontend, text) ?? ['Init'];
     } catch (error) {
       if (!(error instanceof HeaderError)) throw error;
       return [error.message];
@@ -52,8 +52,10 @@ class LeanThread {
   run({ text, state: parent, allTactics }) {
     const o = this.objects;
     let state;
+    let unread = []; // what Lean says of the import block: the frontend keeps none of it
     if (parent === null) {
       const { context, parserState, messages } = this.frontend.header(text);
+      unread = this.messages(messages);
       state = this.frontend.process(context, parserState, this.frontend.initialState(messages));
     } else {
       const start = o.construct(0, [o.box(0)], [0]);
@@ -64,7 +66,7 @@ class LeanThread {
     const tactics = allTactics || text.includes(PLACEHOLDER) ? readTactics(o, state) : [];
     return {
       ...this.keep(state),
-      messages: this.messages(state),
+      messages: [...unread, ...this.messages(o.field(state, STATE_MESSAGES))],
       sorries: tactics.filter(({ tactic }) => tactic === PLACEHOLDER).map(asSorry),
       tactics: allTactics ? tactics.map(asTactic) : [],
     };
@@ -75,10 +77,10 @@ class LeanThread {
     return { state: this.states.length - 1 };
   }
 
-  messages(state) {
+  messages(log) {
     const o = this.objects;
-    const log = o.fn.l_Lean_MessageLog_toArray(o.share(o.field(state, STATE_MESSAGES))) >>> 0;
-    return o.elements(log).map((message) => {
+    const all = o.fn.l_Lean_MessageLog_toArray(o.share(log)) >>> 0;
+    return o.elements(all).map((message) => {
       const json = o.fn.l_Lean_Message_toJson(o.share(message)) >>> 0;
       const { severity, pos, endPos, data } = JSON.parse(o.text(o.fn.l_Lean_Json_compress(json) >>> 0));
       return { severity: SEVERITIES[severity], pos, endPos: endPos ?? null, data: data.trim() };

@@ -58,6 +58,11 @@ def test_imports_decide_the_environment(server):
     assert "unknown module prefix 'Nope'" in unknown.messages[0].data
 
 
+def test_an_import_block_that_cannot_be_read_is_an_error(server):
+    answer = server.run(Command(cmd="\ttheorem a : 1 = 1 := rfl"), timeout=60)
+    assert "tabs are not allowed" in answer.messages[0].data
+
+
 def test_an_environment_that_does_not_exist_is_an_error(server):
     assert server.run(Command(cmd="#check 1", env=10_000)) == LeanError(message="Unknown environment.")
     assert server.run(PickleEnvironment(env=10_000, pickle_to="/nowhere")) == LeanError(message="Unknown environment.")
