@@ -40,6 +40,12 @@ async def test_readiness_says_what_is_missing(place: Place) -> None:
     assert (ready.lean.workers, ready.lean.ready) == (1, 2)
 
 
+async def test_a_balancer_may_ask_for_the_head_alone(place: Place) -> None:
+    gateway = await place.gateway()
+    assert [(await gateway.client.head(path)).status_code for path in ("/healthz", "/readyz")] == [200, 503]
+    assert (await gateway.client.head("/v1/live")).status_code == 405
+
+
 async def test_engines_that_are_just_restarting_are_no_outage(place: Place) -> None:
     worker = await place.worker()
     gateway = await place.gateway()
