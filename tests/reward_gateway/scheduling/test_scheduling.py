@@ -110,7 +110,12 @@ def test_fifo_learns_for_other_batches_where_somebody_predicts() -> None:
 
 def test_stages_that_disagree_make_an_uncertain_candidate() -> None:
     def chance(gate: float | None, feedback: Verdict | None, verdict: Verdict) -> float | None:
-        reason = Reason.OK if verdict is Verdict.VALID else Reason.FEEDBACK_ERROR
+        reasons = {
+            Verdict.VALID: Reason.OK,
+            Verdict.INVALID: Reason.FEEDBACK_ERROR,
+            Verdict.UNKNOWN: Reason.NOT_DECIDED,
+        }
+        reason = reasons[verdict]
         found = Prediction(id="a", verdict=verdict, reason=reason, gate=gate, feedback=feedback)
         return valid_probability(found)
 
