@@ -44,10 +44,8 @@ def create_app(settings: Settings) -> FastAPI:
     app.add_middleware(TracedRequests)
     install_error_handlers(app)
     for operation in OPERATIONS:
-        looked_at = operation.method == "GET" and not operation.key  # balancers ask for the head alone
-        methods = [operation.method, *(["HEAD"] if looked_at else [])]
         app.add_api_route(
-            operation.path, operation.handler, methods=methods, include_in_schema=False, response_model=None
+            operation.path, operation.handler, methods=[operation.method], include_in_schema=False, response_model=None
         )
     document: dict[str, Any] = {}
 

@@ -49,4 +49,23 @@ OPERATIONS = (
         },
         key=False,
     ),
+    # Balancers ask for the head alone.
+    Operation(
+        "HEAD",
+        "/healthz",
+        "operation",
+        "The process is alive",
+        healthz,
+        answers={200: (Answer("Alive.", media_type=""),)},
+        key=False,
+    ),
+    Operation(
+        "HEAD",
+        "/readyz",
+        "operation",
+        "The server can score now",
+        readyz,
+        answers={200: (Answer("Ready.", media_type=""),), 503: (Answer("Not ready.", media_type=""),)},
+        key=False,
+    ),
 )
