@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -19,16 +18,11 @@ from statistics import median
 import httpx
 import psutil
 
+from bench.processes import free_port, until_ready
 from services.queue.server import EmbeddedServer
 
 _STATEMENT = "theorem t (a b c : Nat) (h : a < b) : a + c < b + c"
 _PROOF = "  have step := Nat.add_lt_add_right h c\n" * 25  # about 1 KB, as a prover's answer is
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def batch(count: int, turn: int) -> dict[str, object]:
@@ -60,8 +54,9 @@ def run(count: int, rounds: int) -> dict[str, object]:
         worker = subprocess.Popen([sys.executable, "-m", "bench.instant"], env=environment)
         processes = {"gateway": gateway.pid, "worker": worker.pid, "queue": server.pid}
         try:
-            with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=120) as client:
-                _until_ready(client)
+            url = f"http://127.0.0.1:{port}"
+            until_ready(url)
+            with httpx.Client(base_url=url, timeout=120) as client:
                 results = [_measure(client, processes, batch(count, turn)) for turn in range(rounds + 1)][1:]
         finally:
             for process in (gateway, worker):
@@ -94,17 +89,6 @@ def _measure(
 def _cpu_s(pid: int) -> float:
     times = psutil.Process(pid).cpu_times()
     return float(times.user + times.system)
-
-
-def _until_ready(client: httpx.Client) -> None:
-    for _ in range(600):
-        try:
-            if client.get("/readyz").status_code == 200:
-                return
-        except httpx.TransportError:
-            pass
-        time.sleep(0.05)
-    raise RuntimeError("the gateway is not ready")
 
 
 def main() -> None:

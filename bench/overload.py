@@ -36,8 +36,8 @@ from typing import Any
 import httpx
 import psutil
 
-from bench.bookkeeping import free_port
 from bench.loads import STATEMENT, program
+from bench.processes import free_port, until_ready
 from services.queue.server import EmbeddedServer
 
 _LATE_S = 1.0
@@ -204,7 +204,7 @@ def platform(options: argparse.Namespace) -> Iterator[tuple[str, dict[str, psuti
         worker = subprocess.Popen([sys.executable, "-m", "bench.instant"], env=environment)
         url = f"http://127.0.0.1:{port}"
         try:
-            _until_ready(url)
+            until_ready(url)
             yield (
                 url,
                 {
@@ -217,17 +217,6 @@ def platform(options: argparse.Namespace) -> Iterator[tuple[str, dict[str, psuti
             for process in (gateway, worker):
                 process.terminate()
                 process.wait()
-
-
-def _until_ready(url: str) -> None:
-    for _ in range(1200):
-        try:
-            if httpx.get(f"{url}/readyz").status_code == 200:
-                return
-        except httpx.TransportError:
-            pass
-        time.sleep(0.05)
-    raise RuntimeError("the gateway is not ready")
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:

@@ -109,11 +109,11 @@ def running(
                 "LEAN_REWARD_GATEWAY_EVALUATOR_URLS": f"http://127.0.0.1:{evaluator_port}",
             }
             parts["evaluator"] = (_start(stack, [*_LEAN_REWARD, "evaluator"], variables),)
-            _until_ready(f"http://127.0.0.1:{evaluator_port}")
+            until_ready(f"http://127.0.0.1:{evaluator_port}")
         parts["gateway"] = (_start(stack, [*_LEAN_REWARD, "gateway"], variables),)
         parts["workers"] = tuple(_start(stack, worker, variables) for _ in range(workers))
         url = f"http://127.0.0.1:{port}"
-        _until_ready(url, engines=workers)
+        until_ready(url, engines=workers)
         yield Platform(url, parts, server.url)
 
 
@@ -134,7 +134,8 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _until_ready(url: str, engines: int = 0) -> None:
+def until_ready(url: str, engines: int = 0) -> None:
+    """Wait for a server that answers `/readyz`, a gateway's with so many warm engines. Raises RuntimeError."""
     ends = time.monotonic() + _PATIENCE_S
     while time.monotonic() < ends:
         with contextlib.suppress(httpx.TransportError):

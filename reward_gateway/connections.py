@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from reward_gateway.errors import ProblemError
 from services.contracts.problems import ProblemCode
 from services.runtime import metrics
 from services.runtime.logging import get_logger
+from services.runtime.problems import ProblemError
 
 MAX_HEAD_BYTES = 65_536
 """Of the request line with all headers; also of what stands around the chunks of a body."""

@@ -14,7 +14,6 @@ from reward_gateway.batches.judges import Judges
 from reward_gateway.batches.plan import Plan
 from reward_gateway.batches.prepare import Preparation, Prepared, prepare
 from reward_gateway.batches.state import BatchState, Cut
-from reward_gateway.errors import ProblemError
 from reward_gateway.evaluator.desk import EvaluatorDesk
 from reward_gateway.limits.admission import retry_after_s
 from reward_gateway.pace import Pace
@@ -25,6 +24,7 @@ from services.contracts.problems import Missing, ProblemCode
 from services.contracts.proofs import Candidate, CutoffReason, Mode
 from services.queue.errors import QueueFull, QueueUnavailable
 from services.runtime.logging import get_logger
+from services.runtime.problems import ProblemError
 from services.runtime.tracing import span
 
 _ASK = 256

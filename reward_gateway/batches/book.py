@@ -15,7 +15,6 @@ from reward_gateway.batches.plan import make_plan
 from reward_gateway.batches.prepare import Preparation
 from reward_gateway.batches.records import Record, Records
 from reward_gateway.bodies.score import ScoreBody, parse_score_body
-from reward_gateway.errors import ProblemError
 from reward_gateway.limits.admission import Admission
 from reward_gateway.limits.quotas import Quotas
 from reward_gateway.studies.recorder import Recorder
@@ -25,6 +24,7 @@ from services.contracts.proofs import Mode
 from services.queue.errors import QueueUnavailable
 from services.runtime import metrics
 from services.runtime.logging import get_logger
+from services.runtime.problems import ProblemError
 from services.runtime.settings import GatewaySettings
 from services.runtime.tracing import span
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from reward_gateway.batches.batch import Batch
 from reward_gateway.batches.records import Record
-from reward_gateway.errors import ProblemError
 from services.contracts.base import Wire
 from services.contracts.jobs import JobProgress, JobState
 from services.contracts.problems import Problem, ProblemCode
+from services.runtime.problems import ProblemError
 
 
 class _Head(Wire):

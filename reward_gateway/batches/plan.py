@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from reward_gateway.errors import ProblemError
 from reward_gateway.limits.admission import share_of
 from reward_gateway.limits.keys import allowed_priority, limits_of
 from reward_gateway.scheduling.policies import SchedulingPolicy
@@ -12,6 +11,7 @@ from services.contracts.outcomes import Profile
 from services.contracts.problems import ProblemCode
 from services.contracts.proofs import Allowance, CutoffPolicy, Inclusion, Mode, RewardMap, ScoreOptions
 from services.runtime.auth import ANONYMOUS
+from services.runtime.problems import ProblemError
 from services.runtime.settings import GatewaySettings
 
 

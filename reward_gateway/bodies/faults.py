@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from reward_gateway.errors import MAX_FAULTS, ProblemError, printable
 from services.contracts.base import PATTERNS
 from services.contracts.problems import Fault, ProblemCode
+from services.runtime.problems import MAX_FAULTS, ProblemError, printable
 
 _LONGEST_KEY = 64
 _LONGEST_POINTER = 300

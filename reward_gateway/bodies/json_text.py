@@ -13,9 +13,9 @@ import re
 from collections.abc import AsyncIterator
 from typing import Any
 
-from reward_gateway.errors import ProblemError, printable
 from reward_gateway.pace import Pace
 from services.contracts.problems import ProblemCode
+from services.runtime.problems import ProblemError, printable
 
 MAX_DEPTH = 64
 _DECODER_SAYS = {

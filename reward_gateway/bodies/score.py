@@ -9,10 +9,10 @@ from pydantic import TypeAdapter, ValidationError
 
 from reward_gateway.bodies.faults import Faults
 from reward_gateway.bodies.json_text import ObjectReader
-from reward_gateway.errors import ProblemError
 from services.contracts.base import MAX_PROGRAM_BYTES, MAX_PROGRAM_CHARACTERS
 from services.contracts.problems import Fault, ProblemCode
 from services.contracts.proofs import Candidate, ScoreOptions
+from services.runtime.problems import ProblemError
 
 _CHUNK = 64
 _CANDIDATES = TypeAdapter(list[Candidate])

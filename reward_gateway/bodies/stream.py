@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 from starlette.requests import ClientDisconnect, Request
 
-from reward_gateway.errors import ProblemError
 from reward_gateway.pace import Pace
 from services.contracts.problems import ProblemCode
 from services.runtime.decoding import ENCODINGS, Undecodable, decompress, read_encoding
+from services.runtime.problems import ProblemError
 
 _RETRY_S = 5
 

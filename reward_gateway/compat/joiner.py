@@ -18,11 +18,11 @@ from reward_gateway.batches.book import Batches, shutting_down
 from reward_gateway.bodies.score import ScoreBody
 from reward_gateway.compat.patience import answered
 from reward_gateway.compat.samples import Sample
-from reward_gateway.errors import ProblemError
 from services.contracts.problems import ProblemCode
 from services.contracts.proofs import CandidateResult, Cutoff, ScoreOptions, ScoreResponse
 from services.runtime import metrics
 from services.runtime.logging import get_logger
+from services.runtime.problems import ProblemError
 from services.runtime.settings import CompatSettings
 
 _GRACE_S = 2.0  # for writing and reading the answer, behind the batch's own deadline

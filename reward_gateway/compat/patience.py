@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 from starlette.requests import ClientDisconnect, Request
 
 from reward_gateway.batches.batch import Batch
-from reward_gateway.errors import ProblemError
 from services.contracts.problems import ProblemCode
+from services.runtime.problems import ProblemError
 
 _Value = TypeVar("_Value")
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from reward_gateway.compat.patience import PASSING
-from reward_gateway.errors import ProblemError
 from services.contracts.compat import SampleReward
 from services.contracts.outcomes import LeanStatus, Reason, Source, Verdict
 from services.contracts.problems import ProblemCode
 from services.contracts.proofs import CandidateResult
+from services.runtime.problems import ProblemError
 from services.runtime.settings import CompatSettings
 
 _RETRY_S = 5

@@ -9,9 +9,9 @@ from pydantic import ValidationError
 
 from reward_gateway.bodies.faults import Faults
 from reward_gateway.bodies.json_text import parse_json
-from reward_gateway.errors import ProblemError
 from services.contracts.compat import TaskReference
 from services.contracts.proofs import Candidate
+from services.runtime.problems import ProblemError
 
 
 @dataclass(frozen=True, slots=True)

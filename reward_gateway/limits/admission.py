@@ -6,11 +6,11 @@ import math
 import time
 from collections.abc import Callable
 
-from reward_gateway.errors import ProblemError
 from reward_gateway.limits.drain import DrainRate
 from services.contracts.base import MAX_PRIORITY
 from services.contracts.problems import ProblemCode
 from services.runtime import metrics
+from services.runtime.problems import ProblemError
 
 _SHORTEST_S, _LONGEST_S = 1, 600
 _GREED = 4

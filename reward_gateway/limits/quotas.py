@@ -15,13 +15,13 @@ from typing import Literal
 
 from redis.asyncio import Redis
 
-from reward_gateway.errors import ProblemError
 from reward_gateway.limits.keys import limits_of
 from services.contracts.problems import ProblemCode
 from services.queue.connection import reach
 from services.queue.errors import QueueUnavailable
 from services.runtime import metrics
 from services.runtime.logging import get_logger
+from services.runtime.problems import ProblemError
 from services.runtime.settings import KeyLimits
 
 _LIMIT_S = 5.0

@@ -6,9 +6,9 @@ from starlette.requests import Request
 
 from reward_gateway.bodies.models import Model, parse_model
 from reward_gateway.bodies.stream import Body, read_body
-from reward_gateway.errors import ProblemError
 from reward_gateway.gateway import Gateway
 from services.contracts.problems import ProblemCode
+from services.runtime.problems import ProblemError
 
 
 def gateway_of(request: Request) -> Gateway:

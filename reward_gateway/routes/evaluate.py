@@ -8,7 +8,6 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from reward_gateway.batches.batch import evaluator_missing
-from reward_gateway.errors import ProblemError
 from reward_gateway.evaluator.stream import EvaluatorBusy, EvaluatorFault, is_news
 from reward_gateway.operations import BODY_PROBLEMS, Answer, Operation
 from reward_gateway.routes.context import gateway_of, model_of, owner_of
@@ -16,6 +15,7 @@ from services.contracts.evaluator import EvaluateRequest, Prediction
 from services.contracts.outcomes import Reason, Verdict
 from services.contracts.problems import Fault, ProblemCode
 from services.runtime.logging import get_logger
+from services.runtime.problems import ProblemError
 
 
 async def evaluate(request: Request) -> Response:

@@ -12,13 +12,13 @@ from starlette.responses import Response, StreamingResponse
 from reward_gateway.batches.batch import Batch
 from reward_gateway.batches.jobs import JobView, view
 from reward_gateway.batches.records import Record
-from reward_gateway.errors import ProblemError
 from reward_gateway.operations import Answer, Operation
 from reward_gateway.routes.context import gateway_of, owner_of
 from reward_gateway.routes.proofs import BATCH_PROBLEMS, start_batch
 from services.contracts.jobs import Job, JobEventName
 from services.contracts.problems import ProblemCode
 from services.contracts.proofs import ScoreRequest
+from services.runtime.problems import ProblemError
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}")
 _EVENT_S = 0.25

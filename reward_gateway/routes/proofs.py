@@ -12,12 +12,12 @@ from starlette.responses import Response
 from reward_gateway.batches.batch import Batch
 from reward_gateway.batches.records import Record
 from reward_gateway.bodies.score import parse_score_body
-from reward_gateway.errors import ProblemError
 from reward_gateway.operations import BODY_PROBLEMS, Answer, Operation
 from reward_gateway.routes.context import body_of, gateway_of, owner_of
 from services.contracts.jobs import JobState
 from services.contracts.problems import ProblemCode
 from services.contracts.proofs import ScoreRequest, ScoreResponse
+from services.runtime.problems import ProblemError
 
 BATCH_PROBLEMS = (
     *BODY_PROBLEMS,

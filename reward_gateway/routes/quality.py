@@ -5,11 +5,11 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import Response
 
-from reward_gateway.errors import ProblemError
 from reward_gateway.operations import Answer, Operation
 from reward_gateway.routes.context import gateway_of, owner_of
 from services.contracts.evaluator import EvaluatorQuality
 from services.contracts.problems import ProblemCode
+from services.runtime.problems import ProblemError
 
 
 async def quality(request: Request) -> Response:

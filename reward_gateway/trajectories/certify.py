@@ -8,7 +8,6 @@ from reward_gateway.batches.book import Batches
 from reward_gateway.batches.keys import job_key
 from reward_gateway.batches.prepare import Prepared
 from reward_gateway.bodies.score import ScoreBody
-from reward_gateway.errors import ProblemError
 from reward_gateway.trajectories.group import Group, StageBeta, Work
 from reward_gateway.trajectories.rows import beta_at, gamma_at
 from services.contracts.lean import CheckTask
@@ -25,6 +24,7 @@ from services.rewards.algebra import step_tenths
 from services.rewards.band import PassRate, pass_rate
 from services.runtime import metrics
 from services.runtime.logging import get_logger
+from services.runtime.problems import ProblemError
 
 _TOGETHER = 32
 """Certificates in one program: the definitions are elaborated once for all of them."""

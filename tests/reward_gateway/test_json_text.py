@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reward_gateway.bodies.json_text import ObjectReader, parse_json
-from reward_gateway.errors import ProblemError
 from services.contracts.problems import ProblemCode
+from services.runtime.problems import ProblemError
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

@@ -11,10 +11,10 @@ from reward_gateway.compat.joiner import Joiner
 from reward_gateway.compat.patience import unless_gone
 from reward_gateway.compat.reward import failure_reward, sample_reward
 from reward_gateway.compat.samples import Sample
-from reward_gateway.errors import ProblemError
 from services.contracts.compat import SampleReward
 from services.contracts.problems import ProblemCode
 from services.runtime import metrics
+from services.runtime.problems import ProblemError
 from services.runtime.settings import CompatSettings
 
 FAILURES = (

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from reward_gateway.compat.repl_shape import command_response, tactic_trees
 from reward_gateway.compat.samples import read_label, response_of
-from reward_gateway.errors import ProblemError
 from services.contracts.lean import LeanOutcome, Message, Position, Severity, TacticState
 from services.contracts.outcomes import LeanStatus, Reason, Verdict
+from services.runtime.problems import ProblemError
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reward_gateway.errors import ProblemError
 from reward_gateway.limits.admission import Admission, share_of
 from reward_gateway.limits.drain import DrainRate
+from services.runtime.problems import ProblemError
 
 
 class Clock:

@@ -9,11 +9,11 @@ from typing import Any
 import httpx
 import pytest
 
-from reward_gateway.errors import ProblemError
 from reward_gateway.gateway import Gateway
 from reward_gateway.limits import quotas
 from reward_gateway.limits.keys import OWN_WORK, allowed_priority, limits_of
 from services.queue.jobs import STEPS
+from services.runtime.problems import ProblemError
 from services.runtime.settings import KeyLimits, SettingsError
 from tests.reward_gateway.place import Place, Served, candidates, until, valid
 
