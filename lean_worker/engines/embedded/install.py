@@ -138,7 +138,8 @@ def _claim_folder(installation: Installation) -> None:
     """Make the folder, or see that it is ours: an installer that overwrites must not meet a stranger's `lib`."""
     root = installation.root
     root.mkdir(parents=True, exist_ok=True)
-    if not (root / _WORK).is_dir() and any(root.iterdir()) and read_manifest(installation.manifest) is None:
+    entries = {path.name for path in root.iterdir()}  # one look: another installer may claim the folder meanwhile
+    if entries and _WORK not in entries and read_manifest(installation.manifest) is None:
         raise InstallError(
             Fault.FOREIGN_FOLDER,
             f"{root} holds files that this installer did not make",

@@ -13,6 +13,7 @@ import textwrap
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,7 +23,7 @@ import pytest
 from fake_registry import Registry, tarball
 
 from lean_worker.engines.embedded.fetch import without_credentials
-from lean_worker.engines.embedded.install import Fault, InstallError, Report, install
+from lean_worker.engines.embedded.install import Fault, InstallError, Report, _claim_folder, install
 from lean_worker.engines.embedded.layout import Installation
 from lean_worker.engines.embedded.manifest import Package, deep_faults, quick_faults
 from lean_worker.engines.embedded.patch import PatchError
@@ -322,6 +323,21 @@ def test_second_installer_waits_for_the_first_and_then_has_nothing_to_do(
         thread.join(20)
     assert sorted(report.already for report in reports) == [False, True]
     assert registry.downloads == 1
+
+
+def test_installers_that_claim_a_new_folder_at_once_are_no_strangers_to_each_other(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(8) as installers:
+        for round_ in range(60):
+            home = Installation(tmp_path / str(round_))
+            together = threading.Barrier(8)
+            claims = [installers.submit(_claim, home, together) for _ in range(8)]
+            for claim in claims:
+                claim.result()
+
+
+def _claim(home: Installation, together: threading.Barrier) -> None:
+    together.wait(10)
+    _claim_folder(home)
 
 
 def test_terminated_command_takes_npm_along(home: Installation, registry: Registry) -> None:

@@ -64,6 +64,7 @@ class Runtime {
     this.symbols = null;
     this.filesRead = []; // [address, bytes] of the library's files
     this.ranOutOfMemory = false;
+    this.symbolsAsked = 0; // how often Lean's interpreter asked for a compiled function
   }
 
   instantiate(published) {
@@ -91,6 +92,7 @@ class Runtime {
   // What `imports.js` asks of its host.
 
   lookupSymbol(address) {
+    this.symbolsAsked++;
     return this.symbols.address(this.cString(address >>> 0));
   }
 

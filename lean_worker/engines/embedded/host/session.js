@@ -22,6 +22,11 @@ const KEPT_STATEMENTS = 256;
 const KEPT_ENVIRONMENTS = 4; // of whose statements, headers and axioms we remember what we found out
 const MAX_THEOREMS = 100; // reported without a statement
 
+// Before Lean's interpreter first runs a function, it asks JavaScript for its compiled symbol. A candidate for whom it
+// asked nothing ran no code of its own, so that only compiled Lean wrote to memory. This option keeps it from asking;
+// a macro that sets it without naming it would have had to be interpreted.
+const HIDES_INTERPRETER = /prefer_native/;
+
 class Session {
   constructor(runtime, image) {
     this.runtime = runtime;
@@ -55,9 +60,9 @@ class Session {
     this.runtime.resetGlue();
   }
 
-  /** The same after trusted work: an elaborated statement, a replay. */
-  resetAfterTrusted() {
-    this.image.restoreAfterTrusted(this.objects);
+  /** The same when only Lean's own compiled code has run since the memory was pristine. */
+  resetAfterCompiled() {
+    this.image.restoreWritable(this.objects);
     this.runtime.resetGlue();
   }
 
@@ -94,10 +99,11 @@ class Session {
 
   check(request) {
     const expected = request.statement === null ? null : this.expected(request);
+    const asked = this.runtime.symbolsAsked;
     const candidate = this.run(request);
-    const overflow = this.shadowStackOverflow();
-    this.reset();
-    if (overflow) throw new RangeError('shadow stack overflow');
+    if (this.shadowStackOverflow()) throw new RangeError('shadow stack overflow');
+    if (this.runtime.symbolsAsked !== asked || HIDES_INTERPRETER.test(request.code)) this.reset();
+    else this.resetAfterCompiled();
     return candidate.failed ? unjudged(candidate) : this.judge(request, candidate, expected);
   }
 
@@ -108,7 +114,7 @@ class Session {
       try {
         found = elaborate(this.frontend(heartbeats), header, statement, kernelBudget(heartbeats));
       } finally {
-        this.resetAfterTrusted();
+        this.resetAfterCompiled();
       }
       if (this.statements.size >= KEPT_STATEMENTS) this.statements.delete(this.statements.keys().next().value);
     }
@@ -146,7 +152,7 @@ class Session {
       answer.theorems = theorems.map((d) => judgement.facts(d, true));
     }
     answer.kernelOutOfBudget = judgement.outOfBudget;
-    this.resetAfterTrusted();
+    this.resetAfterCompiled();
     return answer;
   }
 

@@ -1,6 +1,7 @@
 'use strict';
-// Looks into the host from inside, in the thread that runs Lean. node inside.js '{"host", "js", "wasm", "snapshot"}'
-// Prints one JSON object: differences of memory after the kinds of reset, and the kernel's answers to forged declarations.
+// Looks into the host from inside, in the thread that runs Lean. node inside.js '{"host", "js", "wasm", "snapshot", "programs"}'
+// Prints one JSON object: differences of memory after the kinds of reset, the kernel's answers to forged declarations, and
+// what each of `programs` does to memory.
 
 const path = require('node:path');
 const fs = require('node:fs');
@@ -44,8 +45,32 @@ async function look() {
   }
   report.afterReset = differences(session);
   report.forged = forged(session);
+  report.programs = options.programs.map((code) => lookAt(session, code));
   process.stdout.write(JSON.stringify(report));
 }
+
+/**
+ * What a program does to memory: how often the interpreter asked for a function, whether the library's files were
+ * written, how many words a check leaves different, and whether a check puts back what was changed in the library.
+ */
+function lookAt(session, code) {
+  const { runtime, image, objects } = session;
+  const request = { code, header: '', heartbeats: 200000, statement: null, printed: false };
+  const before = runtime.symbolsAsked;
+  session.run(request);
+  const asked = runtime.symbolsAsked - before;
+  const libraryIsWhole = image.libraryIsWhole(objects);
+  session.reset();
+  session.check(request);
+  const left = differences(session);
+  objects.bytes[image.description.library.find(([, length]) => length > 4096)[0] + COMMIT] ^= 1;
+  session.check(request);
+  const putBack = image.libraryIsWhole(objects);
+  session.reset();
+  return { asked, libraryIsWhole, left, putBack };
+}
+
+const COMMIT = 10; // of Lean, as a file of the library names it; nothing reads it once it is loaded
 
 /** Words of memory that differ from the image. */
 function differences(session) {
@@ -83,7 +108,7 @@ function forged(session) {
       if (!(error instanceof Refused)) throw error;
       return error.message;
     } finally {
-      session.resetAfterTrusted();
+      session.resetAfterCompiled();
     }
   };
   const regular = { hints: { tag: 0, height: 0 } };

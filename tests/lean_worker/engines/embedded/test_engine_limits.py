@@ -98,10 +98,10 @@ async def test_a_killed_host_fails_one_check(check: Check, engine: EmbeddedEngin
 async def test_restart_keeps_a_process_that_has_checked_nothing(engine: EmbeddedEngine, check: Check) -> None:
     await check(HONEST)
     used = engine._host
-    await engine.restart("test")
+    await engine.restart("growth")
     fresh = engine._host
     assert fresh is not used
-    await engine.restart("test")
+    await engine.restart("growth")
     assert engine._host is fresh
     assert await works(check)
 

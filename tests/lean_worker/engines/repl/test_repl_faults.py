@@ -179,7 +179,7 @@ async def test_a_child_that_it_leaves_behind_is_killed_with_it(scripted, tmp_pat
     answer = await engine.check(task(fault=f"child {tmp_path}/pid"))
     assert answer.status is CheckStatus.DONE
     left = psutil.Process(int((tmp_path / "pid").read_text()))
-    await engine.restart("test")
+    await engine.restart("growth")
     _, alive = psutil.wait_procs([left], timeout=5)
     assert alive == []
     await assert_clean(engine)
