@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -173,3 +175,32 @@ def test_keys_tell_apart_everything_a_verdict_depends_on_and_nothing_else() -> N
     assert job_key(TASK.model_copy(update={"timeout_s": 1.0})) == job_key(TASK)
     others = [IDENTITY.model_copy(update={name: "z"}) for name in ("engine", "toolchain", "environment")]
     assert len({verdict_key("k", identity) for identity in [IDENTITY, *others]}) == 4
+
+
+def checks_with_headers(headers: str) -> list[Prepared]:
+    """One check for each letter, in the environment that the letter stands for."""
+    texts = {"i": "", "s": "import Std", "l": "import Lean"}
+    found = [
+        prepare(Candidate(id="x", code=f"{texts[h]}\ntheorem t{n} : True := trivial", header=texts[h]), PLAN)
+        for n, h in enumerate(headers)
+    ]
+    checks = [check for check in found if isinstance(check, Prepared)]
+    assert len(checks) == len(headers)
+    return checks
+
+
+@pytest.mark.parametrize("policy", CutoffPolicy)
+def test_checks_of_one_header_follow_each_other_within_a_priority(policy: CutoffPolicy) -> None:
+    plan = make_plan(ScoreOptions(cutoff=Cutoff(policy=policy)), GatewaySettings())
+    batch = BatchState(plan, [], 0.0)
+    checks = checks_with_headers("isislisilsliissi" * 4)
+    submissions = batch.submissions(checks)
+    headers = {check.key: check.task.header for check in checks}
+    arrival = {check.key: place for place, check in enumerate(checks)}
+    assert {one.key for one in submissions} == set(headers)
+    for _, level in groupby(submissions, key=lambda one: one.priority):
+        runs = [(header, [one.key for one in run]) for header, run in groupby(level, key=lambda one: headers[one.key])]
+        assert len({header for header, _ in runs}) == len(runs)
+        for _, keys in runs:
+            assert sorted(keys, key=arrival.__getitem__) == keys
+    assert [one.priority for one in submissions] == sorted((one.priority for one in submissions), reverse=True)
