@@ -2,7 +2,8 @@
 
 The setting `gateway.keys` lists `NAME:DIGEST` separated by commas. The name is what logs, metrics and the ownership of
 batch ids use; the key itself is known to its holder alone (`printf %s KEY | sha256sum` gives the digest). A key should
-be long and random: a fast hash is right for such a key, and for no other.
+be long and random: a fast hash is right for such a key, and for no other. A name may have several keys: a new one
+beside the old, until everybody uses it.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ class KeysError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class ApiKeys:
-    """The known keys, by name. Without any, everybody is `anonymous`."""
+    """The known keys: (name, digest). Without any, everybody is `anonymous`."""
 
     digests: tuple[tuple[str, bytes], ...] = ()
 
     @classmethod
     def parse(cls, text: str) -> ApiKeys:
         """Raises `KeysError`."""
-        entries: dict[str, bytes] = {}
+        owners: dict[bytes, str] = {}
         for position, part in enumerate(filter(None, (part.strip() for part in text.split(","))), 1):
             match = _ENTRY.fullmatch(part)
             if match is None:
@@ -39,10 +40,11 @@ class ApiKeys:
                     f"API key {position} is not NAME:DIGEST with a SHA-256 digest in lower-case hexadecimal"
                 )
             name, digest = match.groups()
-            if name in entries or name == ANONYMOUS:
-                raise KeysError(f"API key {position} has a name that is taken")
-            entries[name] = bytes.fromhex(digest)
-        return cls(tuple(entries.items()))
+            if name == ANONYMOUS:
+                raise KeysError(f"API key {position} has the name of those without a key")
+            if owners.setdefault(bytes.fromhex(digest), name) != name:
+                raise KeysError(f"API key {position} is another name's too")
+        return cls(tuple((name, digest) for digest, name in owners.items()))
 
     @property
     def names(self) -> frozenset[str]:

@@ -9,6 +9,7 @@ from fastapi import FastAPI
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
+from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from services.contracts.problems import ProblemCode
@@ -67,10 +68,19 @@ def install_error_handlers(app: FastAPI) -> None:
         codes = {404: ProblemCode.NOT_FOUND, 405: ProblemCode.METHOD_NOT_ALLOWED}
         code = codes.get(error.status_code, ProblemCode.INTERNAL_ERROR)
         detail = {404: "no such route", 405: f"not {request.method} here"}.get(error.status_code, str(error.detail))
-        return _problem(ProblemError(code, detail, headers=dict(error.headers or {})), request.state.request_id)
+        headers = dict(error.headers or {})
+        if error.status_code == 405:
+            headers["Allow"] = ", ".join(_methods(app, request.scope))
+        return _problem(ProblemError(code, detail, headers=headers), request.state.request_id)
 
     app.add_exception_handler(ProblemError, on_problem)
     app.add_exception_handler(HTTPException, on_http)
+
+
+def _methods(app: FastAPI, scope: Scope) -> list[str]:
+    """Of all routes with the path of a request: the framework itself tells those of the first alone."""
+    here = [route for route in app.routes if route.matches(scope)[0] is not Match.NONE]
+    return sorted(set().union(*(getattr(route, "methods", None) or () for route in here)))
 
 
 def _problem(error: ProblemError, request_id: str) -> Response:

@@ -273,6 +273,8 @@ async def test_unknown_routes_and_methods(place: Place) -> None:
     answer = await gateway.client.get(URL)
     assert (answer.status_code, answer.json()["code"]) == (405, "method_not_allowed")
     assert answer.headers["allow"] == "POST"
+    answer = await gateway.client.options("/v1/proofs/jobs/b1")
+    assert (answer.status_code, answer.headers["allow"]) == (405, "DELETE, GET")
 
 
 async def test_an_unexpected_error_is_a_problem_document(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,8 +48,21 @@ def test_without_keys_everybody_is_anonymous() -> None:
     assert ApiKeys.parse(" , ").identify(None) == ANONYMOUS
 
 
+def test_a_name_has_its_old_and_its_new_key_while_they_are_exchanged() -> None:
+    keys = ApiKeys.parse(f"a:{_digest('old')}, a:{_digest('new')}, b:{_digest('other')}")
+    assert [keys.identify(f"Bearer {key}") for key in ("old", "new", "other", "none")] == ["a", "a", "b", None]
+    assert keys.names == {"a", "b"}
+
+
 @pytest.mark.parametrize(
-    "text", ["secret-without-name", "a:zz", f"a b:{_digest('x')}", f"a:{_digest('x')},a:{_digest('y')}"]
+    "text",
+    [
+        "secret-without-name",
+        "a:zz",
+        f"a b:{_digest('x')}",
+        f"a:{_digest('x')},b:{_digest('x')}",
+        f"anonymous:{_digest('x')}",
+    ],
 )
 def test_a_malformed_setting_is_an_error_that_quotes_nothing(text: str) -> None:
     with pytest.raises(KeysError) as error:
