@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -9,14 +10,33 @@ from lean_worker.engines.embedded.layout import Installation
 
 
 def copied(installed: Installation, root: Path) -> Installation:
-    """Its programs and what `Init` needs, without snapshots."""
+    """Its programs and its library, without snapshots. A file of the library is to be `parted` before it is damaged."""
     root.mkdir(parents=True)
     copy = Installation(root)
     for path in (installed.wasm, installed.js, installed.manifest):
         shutil.copy(path, root / path.name)
-    shutil.copytree(installed.library / "Init", copy.library / "Init")
-    shutil.copy(installed.library / "Init.olean", copy.library)
+    share_library(installed, copy)
     return copy
+
+
+def share_library(installed: Installation, copy: Installation) -> None:
+    """Hard links to the compiled modules, if possible: Emscripten's view of a folder follows no other links."""
+    shutil.copytree(installed.library, copy.library, copy_function=link_or_copy)
+
+
+def parted(path: Path) -> Path:
+    """The same file with bytes of its own."""
+    data = path.read_bytes()
+    path.unlink()
+    path.write_bytes(data)
+    return path
+
+
+def link_or_copy(source: str, target: str) -> None:
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy(source, target)
 
 
 def flip(path: Path, at: float) -> None:

@@ -24,6 +24,9 @@ JS_SHA256 = "0baaafd5d088d288ec44ff57d5ced4146e95ff6ba975c19787fcfcd26f89f87d"
 PATCHED_SHA256 = "75ccf238dc466726eda22e638159c009cd72e03e24502493d39d8a4e976cb9b0"
 TRIMMED_JS_SHA256 = "72e29b8a09181f1a282eb26b6f33fe97c304b787bd30eb7dec46258eca10e41f"
 
+#: Of the compiled modules, as `manifest.library_record` sums them.
+LIBRARY_SHA256 = "8133390b2d791aa5be4c48fe0caa3f595bee1f6848909a744deb538d11f6e1aa"
+
 # Address of the global `g_task_manager` in the published module.
 _TASK_MANAGER = 1_535_056
 _MANAGER = "_ZN4lean12task_manager"

@@ -16,7 +16,7 @@ from pathlib import Path
 from lean_worker.engines.base import EngineUnavailable, HeaderError
 from lean_worker.engines.embedded.identity import HOST, environment_hash
 from lean_worker.engines.embedded.layout import Installation, node_executable
-from lean_worker.engines.embedded.programs import require_unchanged
+from lean_worker.engines.embedded.programs import require_library_unchanged, require_unchanged
 
 _MODULE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*")
 _BUILD_TIMEOUT_S = 120.0
@@ -88,6 +88,7 @@ async def _locked(path: Path) -> AsyncIterator[None]:
 
 async def _build(installation: Installation, imports: Sequence[str], path: Path) -> None:
     await require_unchanged(installation)
+    await require_library_unchanged(installation)
     options = {
         "js": str(installation.js),
         "wasm": str(installation.wasm),

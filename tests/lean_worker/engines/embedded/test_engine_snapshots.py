@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 from pathlib import Path
 
 import pytest
 
-from lean_worker.engines.base import HeaderError
+from lean_worker.engines.base import EngineUnavailable, HeaderError
 from lean_worker.engines.embedded.engine import EmbeddedEngine
 from lean_worker.engines.embedded.layout import Installation
 from lean_worker.engines.embedded.snapshots import ensure_snapshot, require_modules, snapshot_path
 from services.contracts.lean import CheckTask
+from tests.faults.lean_home import flip, parted, share_library
 
 pytestmark = [pytest.mark.lean, pytest.mark.slow]
 
@@ -26,10 +26,22 @@ def fresh(installation: Installation, tmp_path: Path) -> Installation:
     for path in (installation.wasm, installation.js, installation.manifest):
         (tmp_path / path.name).symlink_to(path)
     fresh = Installation(tmp_path)
-    # Emscripten's view of a folder does not follow links, so what `Init` needs is copied.
-    shutil.copytree(installation.library / "Init", fresh.library / "Init")
-    shutil.copy(installation.library / "Init.olean", fresh.library)
+    share_library(installation, fresh)
     return fresh
+
+
+@pytest.mark.parametrize("damage", ["changed", "added", "missing"])
+async def test_nothing_is_built_from_another_library(fresh: Installation, damage: str) -> None:
+    module = fresh.library / "Init" / "Prelude.olean"
+    if damage == "changed":
+        flip(parted(module), 0.5)
+    elif damage == "added":
+        (fresh.library / "Init" / "Extra.olean").write_bytes(b"")
+    else:
+        module.unlink()
+    with pytest.raises(EngineUnavailable, match="lean install --force"):
+        await ensure_snapshot(fresh, INIT)
+    assert not list(fresh.snapshots.glob("*.img"))
 
 
 async def test_two_engines_at_once_build_one_snapshot_and_check_alike(fresh: Installation) -> None:
