@@ -27,6 +27,7 @@ from services.contracts.outcomes import Reason, Verdict
 from services.contracts.problems import Missing
 from services.runtime import metrics
 from services.runtime.settings import EvaluatorSettings
+from services.runtime.within import within
 
 _RATE_MEMORY = 0.9
 _SHORTEST_RETRY_S, _LONGEST_RETRY_S = 1, 600
@@ -67,7 +68,8 @@ class Evaluator:
         """Refuse new requests and wait until the running ones have ended, at most `limit_s` seconds."""
         self.draining = True
         with contextlib.suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(self._idle.wait(), limit_s)
+            async with within(limit_s):
+                await self._idle.wait()
 
     def can(self, method: EvaluationMethod | None) -> bool:
         """Whether there is a model for it; None is the method of the settings."""
@@ -141,7 +143,8 @@ class Evaluator:
             while open_ids:
                 try:
                     left_s = None if end == math.inf else max(0.0, end - time.monotonic())
-                    index, event = await asyncio.wait_for(events.__anext__(), left_s)
+                    async with within(left_s):
+                        index, event = await events.__anext__()
                 except asyncio.TimeoutError:
                     break
                 elapsed_s = time.monotonic() - received

@@ -11,6 +11,7 @@ from gpu_evaluator.engines.base import EngineFault
 from gpu_evaluator.pool import Pair, Pool, Stage
 from services.runtime import metrics
 from services.runtime.logging import get_logger
+from services.runtime.within import within
 
 _FIRST_DELAY_S, _MOST_DELAY_S = 1.0, 60.0
 _SECOND_LOOK_S = 1.0
@@ -73,7 +74,8 @@ class Keeper:
         misses = 0
         while misses < 2 and all(pair.up[stage] for stage in stages):
             with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(pair.suspected.wait(), _SECOND_LOOK_S if misses else self._health_s)
+                async with within(_SECOND_LOOK_S if misses else self._health_s):
+                    await pair.suspected.wait()
             pair.suspected.clear()
             well = True
             for stage in stages:

@@ -21,6 +21,7 @@ from gpu_evaluator.pool import Pair, Pool, Stage
 from services.contracts.outcomes import Reason, Verdict
 from services.runtime import metrics
 from services.runtime.logging import get_logger
+from services.runtime.within import within
 
 _Answer = TypeVar("_Answer")
 
@@ -201,7 +202,8 @@ async def _answers(
     async with _closing(stream) as answers:
         while missing:
             try:
-                index, answer = await asyncio.wait_for(answers.__anext__(), silence_s)
+                async with within(silence_s):
+                    index, answer = await answers.__anext__()
             except StopAsyncIteration:
                 break
             except asyncio.TimeoutError:

@@ -16,6 +16,7 @@ from services.contracts.outcomes import LeanStatus, Reason, Verdict
 from services.proofs.verdict import judge
 from services.runtime import metrics
 from services.runtime.logging import get_logger
+from services.runtime.within import within
 
 _CRASHES = frozenset({CheckStatus.CRASHED, CheckStatus.OUT_OF_MEMORY})
 _WARM_UP = CheckTask(code="theorem warm_up : 1 + 1 = 2 := rfl", statement="theorem warm_up : 1 + 1 = 2", timeout_s=60)
@@ -70,7 +71,8 @@ class Slot:
         fault = ""
         for attempt in (1, 2):
             try:
-                answer = await asyncio.wait_for(self.engine.check(task), task.timeout_s + _HANGS_S)
+                async with within(task.timeout_s + _HANGS_S):
+                    answer = await self.engine.check(task)
             except (EngineUnavailable, asyncio.TimeoutError) as error:
                 fault = str(error) or f"no answer {_HANGS_S:g} s after the time limit"
                 self._log.warning("engine_failed", error=fault, attempt=attempt)

@@ -30,6 +30,7 @@ from services.queue import Claim, Completion, JobQueue
 from services.runtime import metrics
 from services.runtime.logging import get_logger
 from services.runtime.tracing import span
+from services.runtime.within import within
 
 _CLAIM_WAIT_S = 10.0
 _UNSTARTED_S = 0.25  # a job taken ahead goes back to the queue when no slot has started it by then
@@ -152,7 +153,8 @@ class Worker:
             await asyncio.wait(runs, timeout=self._drain_s)
         self._give_back(self._at(_Stage.RUNNING), "drain")
         with contextlib.suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(self._outbox.flushed(), _FLUSH_S)
+            async with within(_FLUSH_S):
+                await self._outbox.flushed()
         self._drained.set()
 
     # Slots
@@ -349,7 +351,8 @@ class Worker:
                 with self._asking("announce"):
                     await self._queue.announce(self.name, self.info().model_dump_json().encode(), 3 * _ANNOUNCE_S)
             with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(self._announce_now.wait(), _ANNOUNCE_S)
+                async with within(_ANNOUNCE_S):
+                    await self._announce_now.wait()
             self._announce_now.clear()
 
     def info(self) -> WorkerInfo:

@@ -26,6 +26,7 @@ from services.queue.errors import QueueFull, QueueUnavailable
 from services.runtime.logging import get_logger
 from services.runtime.problems import ProblemError
 from services.runtime.tracing import span
+from services.runtime.within import within
 
 _ASK = 256
 _RETRY_S = 0.5
@@ -232,7 +233,8 @@ async def _cutoff(batch: Batch, judges: Judges) -> Cut:
         if left <= 0:
             return Cut(CutoffReason.DEADLINE, deadline_s)
         try:
-            await asyncio.wait_for(state.changed.wait(), left)
+            async with within(left):
+                await state.changed.wait()
         except asyncio.TimeoutError:
             continue
     alone = batch.plan.mode is Mode.EVALUATOR or state.lean_was_missing

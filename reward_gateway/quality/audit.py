@@ -27,6 +27,7 @@ from services.queue.errors import QueueError, QueueUnavailable
 from services.queue.jobs import Submission
 from services.runtime import metrics
 from services.runtime.logging import get_logger
+from services.runtime.within import within
 
 _BATCHES = 64
 _ENGINES_PART = 4
@@ -134,7 +135,8 @@ class AuditLane:
             try:
                 if chosen:
                     await self._desk.submit(audit.subscriber, audit, audit.submissions(chosen))
-                await asyncio.wait_for(audit.answered.wait(), audit.ttl_s)
+                async with within(audit.ttl_s):
+                    await audit.answered.wait()
             except asyncio.TimeoutError:
                 metrics.AUDITS_GIVEN_UP.inc(len(waiting) + len(audit.asked))
                 get_logger().warning("audit_given_up", checks=len(waiting) + len(audit.asked))
