@@ -84,11 +84,11 @@ async def test_at_a_third_of_leans_time_everybody_is_told_who_decided(place: Pla
         gateway.client.timeout = httpx.Timeout(330)  # all of Lean's time, on a machine with other work too
         await ready(gateway.client)
         began = time.monotonic()
-        exact = await gateway.score(batch, mode="lean", cutoff={"policy": "all", "deadline_s": 300}, lean_timeout_s=5.0)
+        exact = await gateway.score(batch, mode="lean", cutoff={"policy": "all", "deadline_s": 300}, lean_timeout_s=2.5)
         whole_s = time.monotonic() - began
         assert exact.status_code == 200, exact.text
         cutoff = {"policy": "deadline", "deadline_s": whole_s / 3}
-        hybrid = await gateway.score(batch, cutoff=cutoff, lean_timeout_s=5.0)
+        hybrid = await gateway.score(batch, cutoff=cutoff, lean_timeout_s=2.5)
         assert hybrid.status_code == 200, hybrid.text
     answer = ScoreResponse.model_validate_json(hybrid.content)
     exactly = ScoreResponse.model_validate_json(exact.content)

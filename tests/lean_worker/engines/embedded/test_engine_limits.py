@@ -140,7 +140,7 @@ async def test_an_engine_that_is_not_installed_says_what_to_do(tmp_path_factory:
 async def test_memory_stays_flat(engine: EmbeddedEngine) -> None:
     """The short form of `bench/engine_soak.py`."""
     sizes = []
-    for i in range(300):
+    for i in range(200):
         statement = f"theorem t{i % 7} (n : Nat) : n + {i % 7} = {i % 7} + n"
         proof = "by omega" if i % 3 else "by\n  induction n with\n  | zero => simp\n  | succ n ih => omega"
         answer = await engine.check(CheckTask(code=f"{statement} := {proof}", statement=statement))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,15 @@ def fresh(installation: Installation, tmp_path: Path) -> Installation:
     fresh = Installation(tmp_path)
     share_library(installation, fresh)
     return fresh
+
+
+@pytest.fixture
+async def snapshot(fresh: Installation, installation: Installation) -> Path:
+    """That of `Init`, which `fresh` has already."""
+    path = snapshot_path(fresh, INIT)
+    path.parent.mkdir()
+    shutil.copyfile(await ensure_snapshot(installation, INIT), path)
+    return path
 
 
 @pytest.mark.parametrize("damage", ["changed", "added", "missing"])
@@ -56,10 +66,9 @@ async def test_two_engines_at_once_build_one_snapshot_and_check_alike(fresh: Ins
 
 
 @pytest.mark.parametrize("damage", ["truncated", "flipped", "empty", "description"])
-async def test_a_damaged_snapshot_is_built_again(fresh: Installation, damage: str) -> None:
-    path = await ensure_snapshot(fresh, INIT)
-    whole = path.stat().st_size
-    with path.open("r+b") as file:
+async def test_a_damaged_snapshot_is_built_again(fresh: Installation, snapshot: Path, damage: str) -> None:
+    whole = snapshot.stat().st_size
+    with snapshot.open("r+b") as file:
         if damage == "truncated":
             file.truncate(whole // 2)
         elif damage == "empty":
@@ -72,28 +81,29 @@ async def test_a_damaged_snapshot_is_built_again(fresh: Installation, damage: st
     engine = EmbeddedEngine(fresh)
     try:
         await engine.start()
-        assert path.stat().st_size == whole
+        assert snapshot.stat().st_size == whole
         assert (await engine.check(CheckTask(code=HONEST))).theorems[0].kernel_accepts
     finally:
         await engine.stop()
 
 
-async def test_damage_is_seen_though_the_same_process_has_loaded_the_file_before(fresh: Installation) -> None:
+async def test_damage_is_seen_though_the_same_process_has_loaded_the_file_before(
+    fresh: Installation, snapshot: Path
+) -> None:
     """A file that was found whole is trusted for only as long as nobody writes to it."""
-    path = await ensure_snapshot(fresh, INIT)
     engine = EmbeddedEngine(fresh)
     other = CheckTask(code=f"import Init.Data.Nat\n{HONEST}")
     try:
         await engine.start()
         for damaged in (False, True):
             assert (await engine.check(other)).theorems[0].kernel_accepts
-            file_before = path.stat().st_ino
+            file_before = snapshot.stat().st_ino
             if damaged:
-                with path.open("r+b") as file:
+                with snapshot.open("r+b") as file:
                     file.seek(-12_345, 2)
                     file.write(b"damage")
             assert (await engine.check(CheckTask(code=HONEST))).theorems[0].kernel_accepts
-            assert (path.stat().st_ino != file_before) is damaged
+            assert (snapshot.stat().st_ino != file_before) is damaged
     finally:
         await engine.stop()
 
