@@ -19,6 +19,7 @@ from reward_gateway.limits.admission import Admission
 from reward_gateway.limits.quotas import Quotas
 from reward_gateway.studies.recorder import Recorder
 from services.contracts.jobs import JobState
+from services.contracts.outcomes import Reason
 from services.contracts.problems import ProblemCode
 from services.contracts.proofs import Mode
 from services.queue.errors import QueueUnavailable
@@ -195,6 +196,8 @@ class Batches:
             await self._quotas.take(batch.plan.owner, batch.subscriber, len(batch.candidates), adopted=batch.adopted)
             await self._note(batch)
             answer = await score(batch, self._judges, self._keep_task)
+            if answer.tally.unknown.get(Reason.INFRASTRUCTURE) and not batch.durable:
+                await self._free_id(batch)
             batch.answer.set_result(answer)
             outcome = "answered"
             _measure(batch, answer)
@@ -219,7 +222,7 @@ class Batches:
                 )
         finally:
             self._admission.leave(batch.plan.owner, len(batch.candidates))
-            await self._quotas.give_back(batch.subscriber)
+            await self._quotas.give_back(batch.subscriber, unscored=outcome == "failed")
             metrics.BATCHES.labels(batch.plan.mode.value, outcome).inc()
             if outcome != "handed_over":
                 await self._clean_up(batch)
@@ -228,6 +231,21 @@ class Batches:
                 del self.named[batch.key]
             batch.accepted.set()
         return outcome
+
+    async def _free_id(self, batch: Batch) -> None:
+        """Whoever asks for this batch again wants the faults in its answer mended, so it is not to be repeated.
+
+        (The answer of a job is kept all the same: it is still to be fetched.)
+        """
+        key, batch.key = batch.key, None
+        if key is None:
+            return
+        if self.named.get(key) is batch:
+            del self.named[key]
+        try:
+            await self._records.forget(key)
+        except QueueUnavailable as error:
+            get_logger().warning("batch_id_not_freed", batch=batch.id, error=str(error))
 
     async def _note(self, batch: Batch) -> None:
         """Raises `QueueUnavailable`, unless the evaluator alone may decide and nobody can ask for the batch again."""

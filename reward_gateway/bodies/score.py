@@ -52,11 +52,7 @@ async def parse_score_body(text: str, max_candidates: int) -> ScoreBody:
 
     async for index, item in reader.items():
         if index >= max_candidates:
-            raise ProblemError(
-                ProblemCode.TOO_MANY_CANDIDATES,
-                f"at most {max_candidates} candidates fit into one batch",
-                faults=[Fault(pointer="/candidates", detail=f"more than {max_candidates} items")],
-            )
+            raise too_many(max_candidates, "/candidates")
         waiting.append(item)
         if len(waiting) == _CHUNK:
             validate()
@@ -78,6 +74,15 @@ async def parse_score_body(text: str, max_candidates: int) -> ScoreBody:
 
 _REFUSED = Candidate(id="refused", code="")
 """Stands for a candidate that did not validate, so that the indices of the others stay right."""
+
+
+def too_many(most: int, pointer: str) -> ProblemError:
+    """`most`: candidates in one batch of this caller; `pointer`: where they stand in the body."""
+    return ProblemError(
+        ProblemCode.TOO_MANY_CANDIDATES,
+        f"at most {most} candidates fit into one batch",
+        faults=[Fault(pointer=pointer, detail=f"more than {most} items")],
+    )
 
 
 def _check_size(candidate: Candidate, index: int) -> None:

@@ -71,6 +71,9 @@ async def unless_gone(request: Request, awaited: Awaitable[_Value]) -> _Value:
         gone.cancel()
         if not working.done():
             working.cancel()
+            await asyncio.wait({working})
+            if not working.cancelled():
+                working.exception()  # seen: nobody is left to be told
 
 
 async def _hung_up(request: Request) -> None:

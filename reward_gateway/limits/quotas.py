@@ -27,13 +27,18 @@ from services.runtime.settings import KeyLimits
 _LIMIT_S = 5.0
 _HOLD_S = 20.0
 _RENEW_S = 5.0
+_MINUTE_MS = 60_000
 _IN_FLIGHT_RETRY_S = 5
 
 
 @dataclass(frozen=True, slots=True)
 class _Held:
+    """`a_minute`, `in_flight`: the limits of its key that it was counted against; 0 for none."""
+
     owner: str
     candidates: int
+    a_minute: int
+    in_flight: int
 
 
 class Quotas:
@@ -67,17 +72,22 @@ class Quotas:
         most, allowed = limits.max_in_flight or 0, limits.candidates_per_minute or 0
         if (most or allowed) and not adopted:
             await self._count(owner, "candidates", candidates, allowed, most, subscriber)
-        if most:
-            self._held[subscriber] = _Held(owner, candidates)
+        if most or allowed:
+            self._held[subscriber] = _Held(owner, candidates, 0 if adopted else allowed, most)
         metrics.KEY_CANDIDATES.labels(owner).inc(candidates)
 
-    async def give_back(self, subscriber: str) -> None:
-        """A batch has ended. What Redis does not hear of fades there."""
+    async def give_back(self, subscriber: str, *, unscored: bool = False) -> None:
+        """A batch has ended; one that the server could not score has used nothing. What Redis does not hear fades."""
         held = self._held.pop(subscriber, None)
         if held is None:
             return
+        key = self._key(held.owner)
         try:
-            await reach(self._redis.hdel(self._key(held.owner), f"@{subscriber}"), _LIMIT_S)
+            if held.in_flight:
+                await reach(self._redis.hdel(key, f"@{subscriber}"), _LIMIT_S)
+            if unscored and held.a_minute:
+                taken_ms = round(held.candidates * _MINUTE_MS / held.a_minute)
+                await reach(self._redis.hincrby(key, "candidates", -taken_ms), _LIMIT_S)
         except QueueUnavailable as error:
             get_logger().warning("quota_not_given_back", key=held.owner, error=str(error))
 
@@ -86,7 +96,7 @@ class Quotas:
         while True:
             await asyncio.sleep(_RENEW_S)
             for subscriber, held in list(self._held.items()):
-                if subscriber in self._held:  # it may have ended meanwhile
+                if held.in_flight and subscriber in self._held:  # it may have ended meanwhile
                     await self._ask(held.owner, "candidates", held.candidates, 0, 0, subscriber)
 
     async def _count(

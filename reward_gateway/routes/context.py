@@ -5,6 +5,7 @@ from __future__ import annotations
 from starlette.requests import Request
 
 from reward_gateway.bodies.models import Model, parse_model
+from reward_gateway.bodies.score import too_many
 from reward_gateway.bodies.stream import Body, read_body
 from reward_gateway.gateway import Gateway
 from services.contracts.problems import ProblemCode
@@ -27,6 +28,14 @@ def owner_of(request: Request) -> str:
             headers={"WWW-Authenticate": "Bearer"},
         )
     return owner
+
+
+def require_room(request: Request, owner: str, count: int, pointer: str) -> None:
+    """Raises `ProblemError` (413): more candidates, at `pointer` of the body, than a batch of this caller may have."""
+    gateway = gateway_of(request)
+    most = gateway.quotas.max_batch(owner, gateway.settings.max_candidates)
+    if count > most:
+        raise too_many(most, pointer)
 
 
 async def body_of(request: Request) -> Body:

@@ -9,13 +9,13 @@ beside the old, until everybody uses it.
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import hmac
 import re
 from dataclasses import dataclass
 
 ANONYMOUS = "anonymous"
+_WIRE = "latin-1"  # gives the bytes of a header back as they came
 _ENTRY = re.compile(r"([A-Za-z0-9_-]{1,64}):([0-9a-f]{64})")
 
 
@@ -78,13 +78,13 @@ def _presented(authorization: str | None) -> list[bytes]:
     scheme, _, rest = authorization.strip().partition(" ")
     rest = rest.strip()
     if not rest:
-        return [scheme.encode()]
+        return [scheme.encode(_WIRE)]
     if scheme.lower() == "bearer":
-        return [rest.encode()]
+        return [rest.encode(_WIRE)]
     if scheme.lower() == "basic":
         try:
             user, _, password = base64.b64decode(rest, validate=True).partition(b":")
-        except binascii.Error:
+        except ValueError:  # no Base64, or no ASCII
             return []
         return [part for part in (user, password) if part]
     return []

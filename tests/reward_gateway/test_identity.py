@@ -7,6 +7,8 @@ import hashlib
 
 import pytest
 
+from services.contracts.lean import CheckTask, LeanOutcome
+from services.contracts.outcomes import LeanStatus, Reason
 from tests.reward_gateway.place import Place, candidates, until, valid
 
 
@@ -128,3 +130,22 @@ async def test_a_request_that_waits_for_a_batch_elsewhere_runs_it_when_it_comes_
     await one.gateway.drain(0.0)
     assert (await first).json()["code"] == "shutting_down"
     assert (await second).json()["results"][0]["verdict"] == "valid"
+
+
+async def test_an_answer_with_faults_of_ours_is_not_repeated(place: Place) -> None:
+    broken = True
+
+    def judge(task: CheckTask) -> LeanOutcome:
+        if broken and "second" in task.code:
+            return LeanOutcome(status=LeanStatus.CRASHED, reason=Reason.INFRASTRUCTURE, detail="its engines were lost")
+        return valid(task)
+
+    await place.worker(judge=judge)
+    gateway = await place.gateway()
+    body = candidates("first", "second")
+    first = await gateway.score(body, batch_id="b1")
+    assert [result["reason"] for result in first.json()["results"]] == ["ok", "infrastructure"]
+    broken = False
+    again = await gateway.score(body, batch_id="b1")
+    assert [result["reason"] for result in again.json()["results"]] == ["ok", "ok"]
+    assert (await gateway.score(body, batch_id="b1")).content == again.content

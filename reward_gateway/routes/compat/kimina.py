@@ -17,7 +17,7 @@ from reward_gateway.compat.repl_shape import command_response, error_response
 from reward_gateway.compat.snippets import RunOptions, run_snippets
 from reward_gateway.operations import BODY_PROBLEMS, Answer, Operation
 from reward_gateway.routes.compat.context import FAILURES, settings_of
-from reward_gateway.routes.context import gateway_of, model_of, owner_of
+from reward_gateway.routes.context import gateway_of, model_of, owner_of, require_room
 from services.contracts.compat import (
     InfoTree,
     KiminaCheckRequest,
@@ -30,12 +30,14 @@ from services.contracts.compat import (
 )
 from services.contracts.lean import LeanOutcome
 from services.contracts.outcomes import LeanStatus, Reason
+from services.contracts.problems import ProblemCode
 from services.proofs.precheck import Rejection
 
 
 async def check(request: Request) -> Response:
     owner = owner_of(request)
     asked = await model_of(request, KiminaCheckRequest)
+    require_room(request, owner, len(asked.snippets), "/snippets")
     outcomes = await _run(request, owner, [snippet.code for snippet in asked.snippets], asked.timeout, asked.infotree)
     wants_tree = asked.infotree is not None
     results = tuple(
@@ -48,6 +50,7 @@ async def check(request: Request) -> Response:
 async def verify(request: Request) -> Response:
     owner = owner_of(request)
     asked = await model_of(request, KiminaVerifyRequest)
+    require_room(request, owner, len(asked.codes), "/codes")
     outcomes = await _run(request, owner, [code.program for code in asked.codes], asked.timeout, asked.infotree_type)
     wants_tree = asked.infotree_type is not None
     results = []
@@ -133,7 +136,7 @@ OPERATIONS = (
             check,
             request=KiminaCheckRequest,
             answers={200: (Answer("Raw answers of the Lean REPL.", KiminaCheckResponse),)},
-            problems=(*BODY_PROBLEMS, *FAILURES),
+            problems=(*BODY_PROBLEMS, ProblemCode.TOO_MANY_CANDIDATES, *FAILURES),
             description=_CHECK_WORDS,
         )
         for path in ("/api/check", "/api/check/")
@@ -147,7 +150,7 @@ OPERATIONS = (
             verify,
             request=KiminaVerifyRequest,
             answers={200: (Answer("Raw answers of the Lean REPL.", KiminaVerifyResponse),)},
-            problems=(*BODY_PROBLEMS, *FAILURES),
+            problems=(*BODY_PROBLEMS, ProblemCode.TOO_MANY_CANDIDATES, *FAILURES),
             description=_CHECK_WORDS,
         )
         for path in ("/verify", "/verify/", "/one_pass_verify_batch", "/one_pass_verify_batch/")

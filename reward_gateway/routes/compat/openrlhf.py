@@ -11,9 +11,10 @@ from reward_gateway.bodies.models import parse_model
 from reward_gateway.compat.samples import Sample, read_label, response_of
 from reward_gateway.operations import BODY_PROBLEMS, Answer, Operation
 from reward_gateway.routes.compat.context import FAILURES, rewards_of
-from reward_gateway.routes.context import body_of, gateway_of, owner_of
+from reward_gateway.routes.context import body_of, gateway_of, owner_of, require_room
 from services.contracts.compat import OpenRLHFRequest, OpenRLHFResponse, SampleReward
 from services.contracts.outcomes import Source, Verdict
+from services.contracts.problems import ProblemCode
 
 
 async def openrlhf(request: Request) -> Response:
@@ -22,6 +23,7 @@ async def openrlhf(request: Request) -> Response:
     received_at = time.monotonic()
     try:
         asked = parse_model(OpenRLHFRequest, body.text)
+        require_room(request, owner, len(asked.query), "/query")
         rows = enumerate(zip(asked.query, asked.prompts, asked.labels, strict=True))
         samples = [
             Sample(owner, response_of(query, prompt), read_label(label, ("labels", index)))
@@ -58,7 +60,7 @@ OPERATIONS = (
         openrlhf,
         request=OpenRLHFRequest,
         answers={200: (Answer("Rewards and scores in the order of the queries.", OpenRLHFResponse),)},
-        problems=(*BODY_PROBLEMS, *FAILURES),
+        problems=(*BODY_PROBLEMS, ProblemCode.TOO_MANY_CANDIDATES, *FAILURES),
         description="Calls that arrive together are scored as one batch. Answers within 100 s.",
     ),
 )

@@ -175,3 +175,35 @@ def test_limits_of_every_key_hold_where_a_key_has_none_of_its_own() -> None:
 async def test_limits_of_an_unknown_key_are_a_mistake_in_the_settings(place: Place) -> None:
     with pytest.raises(SettingsError, match="'carol'"):
         Gateway(place.settings(keys=KEYS, key_limits={"carol": {"max_batch": 1}}))
+
+
+async def test_what_the_server_could_not_score_counts_against_no_rate(place: Place) -> None:
+    gateway = await place.gateway(keys=KEYS, key_limits={"alice": {"candidates_per_minute": 2, "max_in_flight": 9}})
+    for _ in range(4):  # no worker is there
+        assert code(await score(gateway, "alice", "a", "b")) == (503, "lean_unavailable")
+    await place.worker()
+    await gateway.gateway.desk.look()
+    assert (await score(gateway, "alice", "a", "b")).status_code == 200
+    assert code(await score(gateway, "alice", "c")) == (429, "quota_exceeded")
+
+
+@pytest.mark.parametrize(
+    ("route", "body"),
+    [
+        ("/v1/proofs/score", {"candidates": candidates("a", "b", "c", "d")}),
+        ("/api/check", {"snippets": [{"id": name, "code": "#check Nat"} for name in "abcd"]}),
+        ("/verify", {"codes": [{"custom_id": name, "proof": "#check Nat"} for name in "abcd"]}),
+        ("/compat/openrlhf", {"query": list("abcd"), "prompts": [""] * 4, "labels": [""] * 4}),
+    ],
+)
+async def test_the_size_of_a_batch_is_bounded_for_each_key_on_every_route(
+    place: Place, route: str, body: dict[str, Any]
+) -> None:
+    await place.worker()
+    gateway = await place.gateway(keys=KEYS, key_limits={"alice": {"max_batch": 3}})
+    answers = [
+        await gateway.client.post(route, json=body, headers={"Authorization": f"Bearer {key}"})
+        for key in ("alice", "bob")
+    ]
+    assert code(answers[0]) == (413, "too_many_candidates")
+    assert answers[1].status_code == 200

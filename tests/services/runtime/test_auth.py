@@ -43,6 +43,16 @@ def test_a_key_is_known_in_every_accepted_spelling_and_no_other(header: str | No
     assert KEYS.identify(header) == name
 
 
+@pytest.mark.parametrize("header", ["Basic \xe9", "Basic =", "Bearer \xff", "\xe9"])
+def test_what_is_no_key_at_all_is_nobodys(header: str) -> None:
+    assert KEYS.identify(header) is None
+
+
+def test_a_key_may_have_any_character_that_its_bytes_can_carry() -> None:
+    keys = ApiKeys.parse(f"a:{_digest('clé')}")
+    assert keys.identify("Bearer " + "clé".encode().decode("latin-1")) == "a"
+
+
 def test_without_keys_everybody_is_anonymous() -> None:
     assert not ApiKeys.parse("").required
     assert ApiKeys.parse(" , ").identify(None) == ANONYMOUS

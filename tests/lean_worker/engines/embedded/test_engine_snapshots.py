@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 from pathlib import Path
 
@@ -40,6 +41,21 @@ async def snapshot(fresh: Installation, installation: Installation) -> Path:
     return path
 
 
+def size(path: Path) -> int:
+    return path.stat().st_size
+
+
+def inode(path: Path) -> int:
+    return path.stat().st_ino
+
+
+def do_damage(path: Path, damage: str) -> None:
+    if damage in ("truncated", "empty"):
+        os.truncate(path, size(path) // 2 if damage == "truncated" else 0)
+    else:
+        flip(path, 0.9 if damage == "flipped" else 40 / size(path))
+
+
 @pytest.mark.parametrize("damage", ["changed", "added", "missing"])
 async def test_nothing_is_built_from_another_library(fresh: Installation, damage: str) -> None:
     module = fresh.library / "Init" / "Prelude.olean"
@@ -67,21 +83,12 @@ async def test_two_engines_at_once_build_one_snapshot_and_check_alike(fresh: Ins
 
 @pytest.mark.parametrize("damage", ["truncated", "flipped", "empty", "description"])
 async def test_a_damaged_snapshot_is_built_again(fresh: Installation, snapshot: Path, damage: str) -> None:
-    whole = snapshot.stat().st_size
-    with snapshot.open("r+b") as file:
-        if damage == "truncated":
-            file.truncate(whole // 2)
-        elif damage == "empty":
-            file.truncate(0)
-        else:
-            file.seek(40 if damage == "description" else whole - 12_345)
-            old = file.read(1)
-            file.seek(-1, 1)
-            file.write(bytes([old[0] ^ 0xFF]))
+    whole = size(snapshot)
+    do_damage(snapshot, damage)
     engine = EmbeddedEngine(fresh)
     try:
         await engine.start()
-        assert snapshot.stat().st_size == whole
+        assert size(snapshot) == whole
         assert (await engine.check(CheckTask(code=HONEST))).theorems[0].kernel_accepts
     finally:
         await engine.stop()
@@ -97,13 +104,11 @@ async def test_damage_is_seen_though_the_same_process_has_loaded_the_file_before
         await engine.start()
         for damaged in (False, True):
             assert (await engine.check(other)).theorems[0].kernel_accepts
-            file_before = snapshot.stat().st_ino
+            file_before = inode(snapshot)
             if damaged:
-                with snapshot.open("r+b") as file:
-                    file.seek(-12_345, 2)
-                    file.write(b"damage")
+                do_damage(snapshot, "flipped")
             assert (await engine.check(CheckTask(code=HONEST))).theorems[0].kernel_accepts
-            assert (snapshot.stat().st_ino != file_before) is damaged
+            assert (inode(snapshot) != file_before) is damaged
     finally:
         await engine.stop()
 
