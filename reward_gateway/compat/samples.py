@@ -34,7 +34,7 @@ class Sample:
 
 
 def read_label(label: Any, location: tuple[str | int, ...] = ("label",)) -> TaskReference:
-    """The task that a label refers to: an object, its JSON text, a statement alone, or nothing.
+    """The task that a label refers to: an object with a statement, its JSON text, a statement alone, or nothing.
 
     Raises `ProblemError` (422), with `location` as the place in the request.
     """
@@ -42,26 +42,29 @@ def read_label(label: Any, location: tuple[str | int, ...] = ("label",)) -> Task
     if label is None:
         return TaskReference()
     if isinstance(label, str):
-        if not label.lstrip().startswith("{"):  # no statement of Lean starts like this
+        if not label.lstrip().startswith(("{", "[")):  # no statement of Lean starts like this
             return _reference({"statement": label}, faults, location)
         try:
             label = parse_json(label)
         except ProblemError as error:
-            faults.add(location, f"it starts like an object and is not JSON: {error.detail}")
+            faults.add(location, f"it starts like JSON and is none: {error.detail}")
             faults.check()
     if not isinstance(label, dict):
         faults.add(location, "a statement, an object or the object's JSON text is needed")
         faults.check()
+    if "statement" not in label:  # a misspelt name would give the reward to any theorem
+        faults.add((*location, "statement"), "this field is needed; null says that any theorem counts")
     return _reference(label, faults, location)
 
 
 def _reference(value: Any, faults: Faults, location: tuple[str | int, ...]) -> TaskReference:
+    task = TaskReference()
     try:
-        return TaskReference.model_validate(value)
+        task = TaskReference.model_validate(value)
     except ValidationError as error:
         faults.add_validation(error, prefix=location)
     faults.check()
-    raise AssertionError("a validation error without faults")
+    return task
 
 
 def response_of(query: str, prompt: str) -> str:

@@ -44,6 +44,8 @@ class ApiKeys:
                 raise KeysError(f"API key {position} has the name of those without a key")
             if owners.setdefault(bytes.fromhex(digest), name) != name:
                 raise KeysError(f"API key {position} is another name's too")
+        if text.strip() and not owners:
+            raise KeysError("the setting of API keys holds none; leave it empty when no key is needed")
         return cls(tuple((name, digest) for digest, name in owners.items()))
 
     @property

@@ -22,6 +22,7 @@ from services.runtime.problems import ProblemError
         (None, {}),
         ("theorem t : True", {"statement": "theorem t : True"}),
         ({"statement": "theorem t : True", "other": 1}, {"statement": "theorem t : True"}),
+        ({"statement": None, "group": "p1"}, {"group": "p1"}),
         ({"statement": "s", "group": 17, "group_size": 8}, {"statement": "s", "group": "17", "group_size": 8}),
         (' {"statement": "s", "header": "import Mathlib"}', {"statement": "s", "header": "import Mathlib"}),
     ],
@@ -30,7 +31,14 @@ def test_a_label_is_a_statement_an_object_or_its_json(label: Any, expected: dict
     assert read_label(label).model_dump(exclude_none=True) == expected
 
 
-@pytest.mark.parametrize("label", [5, True, ["s"], {"group_size": 0}, {"group": ""}, '{"statement": ', {"group": True}])
+@pytest.mark.parametrize(
+    "label",
+    [
+        *(5, True, ["s"], '["s"]', '{"statement": '),
+        *({}, {"statment": "theorem t : True"}, {"group": "p1"}, "{}"),  # any theorem would get the reward
+        *({"statement": "s", "group_size": 0}, {"statement": "s", "group": ""}, {"statement": "s", "group": True}),
+    ],
+)
 def test_a_label_that_cannot_be_read_is_a_fault_of_the_request_at_its_place(label: Any) -> None:
     with pytest.raises(ProblemError) as caught:
         read_label(label, ("labels", 3))
