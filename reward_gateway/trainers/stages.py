@@ -7,6 +7,7 @@ response, until somebody holds the whole batch and calls `token_advantages`.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,7 +25,11 @@ _MAX_STEPS = 2**31
 
 @dataclass(frozen=True)
 class StepSignals:
-    """One step: its tokens in the response (half open), general stage or `PLANNING`, beta or `UNANNOTATED`, gamma."""
+    """One step: its tokens in the response (half open), general stage or `PLANNING`, beta or `UNANNOTATED`, gamma.
+
+    An execution step without a stage stands in the planning term, as on the server; unlike a planning step, whose gamma
+    is 0, it may be penalised.
+    """
 
     start: int
     end: int
@@ -58,38 +63,60 @@ def signals_of(
 ) -> RolloutSignals:
     """The signals of a rollout as the server judged it; `spans[i]` are the tokens of step i in the response.
 
-    Raises ValueError when there is not one span a step.
+    Raises ValueError when there is not one span a step, and for spans that are negative, reversed or overlap.
     """
-    if len(spans) != len(result.steps):
-        raise ValueError(f"{len(spans)} token spans for {len(result.steps)} steps")
     index = {name: number for number, name in enumerate(general_workflow)}
     steps = tuple(
         StepSignals(
-            int(span[0]),
-            int(span[1]),
-            PLANNING if row.phase is Phase.PLAN or row.general_stage is None else index[row.general_stage],
+            start,
+            end,
+            PLANNING if row.general_stage is None else index[row.general_stage],
             UNANNOTATED if row.beta is None else row.beta,
-            row.gamma or 0,
+            0 if row.phase is Phase.PLAN else row.gamma or 0,
         )
-        for row, span in zip(result.steps, spans, strict=True)
+        for row, (start, end) in zip(result.steps, _checked(spans, len(result.steps)), strict=True)
     )
     return RolloutSignals(result.alpha, len(general_workflow), steps)
+
+
+def _checked(spans: Sequence[Sequence[int]], steps: int) -> list[tuple[int, int]]:
+    if len(spans) != steps:
+        raise ValueError(f"{len(spans)} token spans for {steps} steps")
+    pairs: list[tuple[int, int]] = []
+    free = 0
+    for number, span in enumerate(spans):
+        try:
+            start, end = map(operator.index, span)
+        except (TypeError, ValueError):
+            raise ValueError(f"span {number} is {span!r}, not the first token and the one behind the last") from None
+        if start < 0 or end < start:
+            raise ValueError(f"span {number} is [{start}, {end}], which holds no tokens of a response")
+        if start < end and start < free:
+            raise ValueError(f"span {number} is [{start}, {end}], but a step before it has the tokens up to {free}")
+        free = max(free, end)
+        pairs.append((start, end))
+    return pairs
 
 
 def encode(signals: RolloutSignals, length: int, first_step: int = 0) -> list[int]:
     """One code a token of a response of `length` tokens; 0 for tokens of no step, and for an unknown outcome.
 
     A rollout without steps is one step of planning, so that its outcome counts. `first_step` numbers the steps on where
-    a rollout is spread over several responses. Steps beyond the end of the response are cut off.
+    a rollout is spread over several responses. Raises ValueError for a step that ends beyond the response.
     """
     out = [0] * length
     if signals.alpha is None:
         return out
     for number, step in enumerate(signals.steps or (StepSignals(0, length),), first_step):
+        if step.end > length:
+            raise ValueError(
+                f"step {number - first_step} has the tokens [{step.start}, {step.end}] of a response of {length}: "
+                "where a response was cut, cut its spans too (an empty one for a step that lost all its tokens)"
+            )
         code = number * _STAGES + signals.stages
         code = code * _STAGES + step.stage + 1
         code = ((code * 3 + step.beta + 1) * 2 + step.gamma + 1) * 2 + (signals.alpha > 0)
-        for position in range(max(0, step.start), min(step.end, length)):
+        for position in range(step.start, step.end):
             out[position] = code + 1
     return out
 
@@ -110,7 +137,7 @@ def token_advantages(
     `token_codes` (rows, tokens) from `encode`; `groups` and `rollouts` name each row's prompt and rollout (default:
     every row is a rollout of its own). With B rows in P groups a token of a step gets A * w * B / (P * tokens of the
     step), where w = 1/(G m n_ij): then the mean over rows of the sums over tokens is the mean over groups of equation
-    4, which holds for the policy term because clipping is positively homogeneous.
+    4, which holds for the policy term because clipping is positively homogeneous. A step without tokens is not there.
     """
     rows, places = np.nonzero(token_codes)
     out = TokenAdvantages(np.zeros(token_codes.shape), np.zeros(token_codes.shape))
@@ -126,18 +153,24 @@ def token_advantages(
     fields = _decode(values[first])
     in_band = process_band(group[home], rollout[home], fields.alpha)
     planning = fields.stage == PLANNING
-    tenths = reward_tenths(fields.alpha, fields.beta, fields.gamma, in_band, planning)
     found = step_advantages(
         group[home],
         rollout[home],
         fields.stage,
-        tenths,
+        reward_tenths(fields.alpha, fields.beta, fields.gamma, in_band, planning),
         in_statistics(fields.beta, in_band),
         stages=fields.stages,
         alpha=fields.alpha,
     )
+    # A penalty takes an execution step without a stage from a passed rollout's reward, 1, to a failed one's, -1, whose
+    # z-scores among outcomes of both kinds are a and -1/a (and 0 where all are alike).
+    advantage = found.advantage
+    unstaged = planning & (fields.gamma == -1)
+    tenths = reward_tenths(fields.alpha, fields.beta, fields.gamma, in_band, planning & ~unstaged)
+    fallen = unstaged & in_band & (advantage > 0)
+    advantage[fallen] = -1 / advantage[fallen]
     scale = token_codes.shape[0] / len(np.unique(group[home]))
-    per_step = found.advantage * found.weight * scale / tokens
+    per_step = advantage * found.weight * scale / tokens
     step = step.reshape(-1)
     out.advantages[rows, places] = per_step[step]
     out.rewards[rows, places] = tenths[step] / 10
