@@ -9,7 +9,8 @@ with Client("http://rewards:8000", key="...") as client:
 A call may be repeated safely: its batch id is made from its content, so the server joins a repeated call to the batch
 that is running, or answers it from memory. What may be retried is retried (a connection that breaks, 429 and 503 with
 their `Retry-After`) until the call's own time budget is spent; everything else is raised at once as one of the errors
-below. A client may be used after a fork and, if asynchronous, from several event loops: each gets its own connections.
+below, and what cannot work whatever the server does as `ConfigurationError`. A client may be used after a fork and, if
+asynchronous, from several event loops: each gets its own connections.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ from services.contracts.trajectories import (
 __all__ = [
     "AsyncClient",
     "Client",
+    "ConfigurationError",
     "DeadlineExceeded",
     "InvalidAnswer",
     "Overloaded",
@@ -56,6 +58,10 @@ CandidateLike = Candidate | Mapping[str, Any]
 _SAMPLE_S = 100.0  # the server answers a single sample within this
 _CONNECT_S = 10.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.25, 10.0
+
+
+class ConfigurationError(ValueError):
+    """It cannot work as it is configured; the message names the variable or argument, and never shows a key."""
 
 
 class RewardServerError(Exception):
@@ -127,33 +133,51 @@ class _Caller:
         key: str | None = None,
         timeout_s: float = 120.0,
         patience_s: float = 30.0,
+        server_deadline_s: float = 600.0,
         retries: int = 1_000,
     ) -> None:
         """
         Args:
             url: the gateway, for example `http://rewards:8000`.
-            key: API key, sent as a bearer token.
-            timeout_s: time budget of a call that has no deadline of its own, retries included, seconds.
-            patience_s: added to the deadline of a batch or sample for transfer and retries: so long a server may be
-                away before a call fails, seconds.
+            key: API key, sent as a bearer token; white space around it is dropped.
+            timeout_s: time budget of a call that the server answers at once, such as about a job, seconds.
+            patience_s: added to the deadline of a batch or sample, or to `timeout_s` of a new job, for transfer and
+                retries: so long a server may be away before a call fails, seconds.
+            server_deadline_s: when the server ends what names no deadline, its setting `gateway.deadline_s`, seconds.
             retries: the most repetitions of one call within its budget.
+
+        Raises:
+            ConfigurationError: the URL or the key.
         """
-        self._url = url.rstrip("/")
+        self._url = checked_url(url)
+        self._shown = _shown(self._url)
+        key = checked_key(key)
         self._headers = {"Content-Type": "application/json", **({"Authorization": f"Bearer {key}"} if key else {})}
         self._timeout_s = timeout_s
         self._patience_s = patience_s
+        self._server_deadline_s = server_deadline_s
         self._retries = retries
 
-    def _proofs(self, candidates: Sequence[CandidateLike], path: str, options: Mapping[str, Any]) -> _Call:
-        deadline_s = options.get("deadline_s")
+    def _score(self, candidates: Sequence[CandidateLike], options: Mapping[str, Any]) -> _Call:
+        body, deadline_s = self._batch(candidates, options)
+        return _Call("POST", "/v1/proofs/score", body, deadline_s + self._patience_s)
+
+    def _submit(self, candidates: Sequence[CandidateLike], options: Mapping[str, Any]) -> _Call:
+        body, _ = self._batch(candidates, options)
+        return _Call("POST", "/v1/proofs/jobs", body, self._timeout_s + self._patience_s)
+
+    def _batch(self, candidates: Sequence[CandidateLike], options: Mapping[str, Any]) -> tuple[bytes, float]:
+        """The body of a batch, and the deadline by which the server ends it."""
         fields = {name: value for name, value in options.items() if value is not None and name != "deadline_s"}
-        if deadline_s is not None:
-            fields["cutoff"] = {**fields.get("cutoff", {}), "deadline_s": float(deadline_s)}
+        if options.get("deadline_s") is not None:
+            fields["cutoff"] = {**_plain(fields.get("cutoff", {})), "deadline_s": options["deadline_s"]}
         body = {"candidates": [_plain(c) for c in candidates], **fields}
         # A program that is no valid Unicode is its candidate's own rejection, by the server, not an error of the batch.
-        ScoreRequest.model_validate_json(json.dumps(body, ensure_ascii=False, default=_plain).encode(errors="replace"))
-        body.setdefault("batch_id", _content_id(body))
-        return _Call("POST", path, _encode(body), (deadline_s or self._timeout_s) + self._patience_s)
+        text = json.dumps(body, ensure_ascii=False, default=_plain).encode(errors="replace")
+        request = ScoreRequest.model_validate_json(text)
+        # The server compares bodies of one id as they are, so that equal content must be written alike.
+        body.setdefault("batch_id", f"content-{hashlib.sha256(_encode(body, sort_keys=True)).hexdigest()[:40]}")
+        return _encode(body, sort_keys=True), request.cutoff.deadline_s or self._server_deadline_s
 
     def _sample(self, response: str, label: Any) -> _Call:
         body = _encode({"response": response, "label": label})
@@ -162,7 +186,8 @@ class _Caller:
     def _trajectories(self, request: TrajectoryScoreRequest | Mapping[str, Any]) -> _Call:
         model = TrajectoryScoreRequest.model_validate(_plain(request))
         body = _encode(model.model_dump(mode="json", exclude_unset=True))
-        return _Call("POST", "/v1/trajectories/score", body, (model.deadline_s or self._timeout_s) + self._patience_s)
+        deadline_s = model.deadline_s or self._server_deadline_s
+        return _Call("POST", "/v1/trajectories/score", body, deadline_s + self._patience_s)
 
     def _penalties(self, trajectories: Sequence[Mapping[str, Any]]) -> _Call:
         model = PenaltiesRequest.model_validate({"trajectories": [dict(t) for t in trajectories]})
@@ -192,9 +217,12 @@ class _Caller:
     def _failure(self, reply: _Reply, call: _Call) -> tuple[RewardServerError, float]:
         """The error that a failed attempt stands for and the least pause before the next; raises what is final."""
         if isinstance(reply, httpx.ReadTimeout):
-            raise DeadlineExceeded(f"{self._url}{call.path} did not answer within {call.budget_s:g} s") from reply
+            raise DeadlineExceeded(f"{self._shown}{call.path} did not answer within {call.budget_s:g} s") from reply
+        if isinstance(reply, (httpx.LocalProtocolError, httpx.UnsupportedProtocol)):
+            # Nothing was sent, and nothing else will be; its text may show the key.
+            raise ConfigurationError(f"no request can be made to {self._shown}: {type(reply).__name__}")
         if not isinstance(reply, httpx.Response):
-            return Unreachable(f"{self._url}: {type(reply).__name__}: {reply}"), 0.0
+            return Unreachable(f"{self._shown}: {type(reply).__name__}: {reply}"), 0.0
         problem = _problem(reply)
         wait_s = _retry_after(reply)
         if reply.status_code == 429:
@@ -212,13 +240,13 @@ class Client(_Caller):
     _owner: int | None = None
 
     def score_proofs(self, candidates: Sequence[CandidateLike], **options: Any) -> ScoreResponse:
-        """Score a batch; `options` are the fields of `ScoreRequest`, and `deadline_s` for its cutoff.
+        """Score a batch; `options` are the fields of `ScoreRequest`, and `deadline_s` for the one of its cutoff.
 
         Raises:
             pydantic.ValidationError: the request does not fit the contract.
             RewardServerError: one of its kinds; nothing is known about the candidates then.
         """
-        return _parsed(ScoreResponse, self._run(self._proofs(candidates, "/v1/proofs/score", options)))
+        return _parsed(ScoreResponse, self._run(self._score(candidates, options)))
 
     def score_sample(self, response: str, label: Any) -> SampleReward:
         """Score one sample; the server joins those that many callers send at once into batches.
@@ -230,7 +258,7 @@ class Client(_Caller):
 
     def submit_proofs(self, candidates: Sequence[CandidateLike], **options: Any) -> Job:
         """Start a job and return at once."""
-        return _parsed(Job, self._run(self._proofs(candidates, "/v1/proofs/jobs", options)))
+        return _parsed(Job, self._run(self._submit(candidates, options)))
 
     def job(self, job_id: str) -> Job:
         return _parsed(Job, self._run(self._job("GET", job_id)))
@@ -304,14 +332,14 @@ class AsyncClient(_Caller):
 
     async def score_proofs(self, candidates: Sequence[CandidateLike], **options: Any) -> ScoreResponse:
         """See `Client.score_proofs`. Cancelling the task closes the connection, and the server cancels the batch."""
-        return _parsed(ScoreResponse, await self._run(self._proofs(candidates, "/v1/proofs/score", options)))
+        return _parsed(ScoreResponse, await self._run(self._score(candidates, options)))
 
     async def score_sample(self, response: str, label: Any) -> SampleReward:
         """See `Client.score_sample`."""
         return _parsed(SampleReward, await self._run(self._sample(response, label)))
 
     async def submit_proofs(self, candidates: Sequence[CandidateLike], **options: Any) -> Job:
-        return _parsed(Job, await self._run(self._proofs(candidates, "/v1/proofs/jobs", options)))
+        return _parsed(Job, await self._run(self._submit(candidates, options)))
 
     async def job(self, job_id: str) -> Job:
         return _parsed(Job, await self._run(self._job("GET", job_id)))
@@ -389,18 +417,44 @@ def _limits(timeout_s: float) -> httpx.Timeout:
     return httpx.Timeout(timeout_s, connect=min(_CONNECT_S, timeout_s), pool=None)
 
 
-def _plain(value: BaseModel | Mapping[str, Any]) -> dict[str, Any]:
-    return value.model_dump(mode="json", exclude_unset=True) if isinstance(value, BaseModel) else dict(value)
+def checked_url(url: str) -> str:
+    """A URL that a client can use, without a slash at its end. Raises `ConfigurationError`."""
+    try:
+        parts = httpx.URL(url.strip())
+        usable = parts.scheme in ("http", "https") and bool(parts.host)
+    except (httpx.InvalidURL, AttributeError):
+        usable = False
+    if not usable:
+        shown = url.rpartition("@")[2] if isinstance(url, str) else url  # a key may stand before an `@`
+        raise ConfigurationError(f"url cannot be {shown!r}: one like http://rewards:8000 is needed")
+    return url.strip().rstrip("/")
 
 
-def _encode(body: Mapping[str, Any]) -> bytes:
+def checked_key(key: str | None) -> str | None:
+    """A key as a header can carry it, None where there is none. Raises `ConfigurationError`."""
+    key = (key or "").strip()
+    for place, character in enumerate(key, 1):
+        if not "!" <= character <= "~":
+            raise ConfigurationError(f"key cannot be sent: character {place} of {len(key)} is none of visible ASCII")
+    return key or None
+
+
+def _shown(url: str | httpx.URL) -> str:
+    """A URL without the key that may stand in it."""
+    return str(httpx.URL(url).copy_with(userinfo=b""))
+
+
+def _plain(value: Any) -> dict[str, Any]:
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json", exclude_unset=True)
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{value!r:.80} ({type(value).__name__}) is no JSON")
+
+
+def _encode(body: Mapping[str, Any], *, sort_keys: bool = False) -> bytes:
     # Escaped, so that a lone surrogate in a program arrives as it is instead of failing the batch here.
-    return json.dumps(body, separators=(",", ":"), default=_plain).encode("ascii")
-
-
-def _content_id(body: Mapping[str, Any]) -> str:
-    text = json.dumps(body, sort_keys=True, separators=(",", ":"), default=_plain)
-    return "content-" + hashlib.sha256(text.encode("ascii")).hexdigest()[:40]
+    return json.dumps(body, separators=(",", ":"), sort_keys=sort_keys, default=_plain).encode("ascii")
 
 
 def _problem(response: httpx.Response) -> Problem | None:
@@ -421,4 +475,6 @@ def _parsed(model: type[_Answer], response: httpx.Response) -> _Answer:
     try:
         return model.model_validate_json(response.content)
     except ValidationError as error:
-        raise InvalidAnswer(f"{response.url}: {error.error_count()} fields do not fit: {error.errors()[0]}") from None
+        raise InvalidAnswer(
+            f"{_shown(response.url)}: {error.error_count()} fields do not fit: {error.errors()[0]}"
+        ) from None

@@ -12,11 +12,14 @@ from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+import httpx
 import pytest
+from pydantic import ValidationError
 
 from reward_gateway.client import (
     AsyncClient,
     Client,
+    ConfigurationError,
     DeadlineExceeded,
     InvalidAnswer,
     Overloaded,
@@ -24,7 +27,7 @@ from reward_gateway.client import (
     Unavailable,
     Unreachable,
 )
-from services.contracts.proofs import ScoreResponse
+from services.contracts.proofs import Cutoff, ScoreResponse
 
 ANSWER = ScoreResponse.model_config["json_schema_extra"]["examples"][0]  # type: ignore[index,call-overload]
 CANDIDATES = [{"id": "c1", "code": "theorem t : True := trivial"}]
@@ -37,6 +40,8 @@ class ScriptedServer:
     def __init__(self) -> None:
         self.script: list[Reply | Callable[[], Reply]] = [(200, {}, json.dumps(ANSWER).encode())]
         self.bodies: list[dict[str, Any]] = []
+        self.texts: list[bytes] = []
+        self.keys: list[str | None] = []
         self.ports: set[int] = set()
         outer = self
 
@@ -46,6 +51,8 @@ class ScriptedServer:
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 outer.bodies.append(json.loads(body))
+                outer.texts.append(body)
+                outer.keys.append(self.headers.get("Authorization"))
                 outer.ports.add(self.client_address[1])
                 step = outer.script.pop(0) if len(outer.script) > 1 else outer.script[0]
                 status, headers, content = step() if callable(step) else step
@@ -110,6 +117,83 @@ def test_the_batch_id_is_made_from_the_content_so_a_repetition_is_the_same_batch
     ids = [body["batch_id"] for body in server.bodies]
     assert ids[0] == ids[1] == ids[2] != ids[3]
     assert len(server.ports) == 1, "the connection is reused"
+
+
+def test_the_same_content_in_another_order_is_the_same_body(server: ScriptedServer) -> None:
+    client = Client(server.url)
+    client.score_proofs([{"id": "c", "code": "x"}], mode="lean", rewards={"valid": 1.0, "invalid": 0.0}, deadline_s=5)
+    client.score_proofs([{"code": "x", "id": "c"}], deadline_s=5, rewards={"invalid": 0.0, "valid": 1.0}, mode="lean")
+    assert server.texts[0] == server.texts[1]
+
+
+def test_a_calls_budget_follows_from_whichever_deadline_ends_its_batch() -> None:
+    client = Client("http://rewards:8000", patience_s=30)
+
+    def budget(**options: Any) -> float:
+        return client._score(CANDIDATES, options).budget_s
+
+    assert budget(deadline_s=90) == 120
+    assert budget(cutoff={"policy": "all", "deadline_s": 3000}) == 3030
+    assert budget(cutoff=Cutoff(deadline_s=3000)) == 3030
+    assert budget(cutoff=Cutoff(deadline_s=3000), deadline_s=90) == 120
+    assert budget() == 630, "the server's default"
+    assert client._submit(CANDIDATES, {"deadline_s": 3000}).budget_s == 150, "it is answered at once"
+    group = {"group": "g", "general_workflow": ["fix"], "rollouts": [{"id": "r", "trajectory": []}]}
+    assert client._trajectories(group).budget_s == 630
+    assert client._trajectories({**group, "deadline_s": 60}).budget_s == 90
+
+
+def test_a_cutoff_may_be_a_model_and_takes_the_deadline_beside_it(server: ScriptedServer) -> None:
+    Client(server.url).score_proofs(CANDIDATES, cutoff=Cutoff(policy="all"), deadline_s=5)
+    assert server.bodies[0]["cutoff"] == {"policy": "all", "deadline_s": 5}
+
+
+@pytest.mark.parametrize("deadline_s", ["30", -1, True])
+def test_a_deadline_that_is_none_is_named(server: ScriptedServer, deadline_s: Any) -> None:
+    with pytest.raises(ValidationError, match=r"cutoff\.deadline_s"):
+        Client(server.url).score_proofs(CANDIDATES, deadline_s=deadline_s)
+    with pytest.raises(TypeError, match="no JSON"):
+        Client(server.url).score_proofs(CANDIDATES, cutoff=object(), deadline_s=3)
+    assert not server.bodies
+
+
+@pytest.mark.parametrize("url", ["rewards:8000", "127.0.0.1:8000", "", "ftp://rewards", "http://", "SECRET@rewards"])
+def test_a_url_that_is_none_is_refused_when_the_client_is_made(url: str) -> None:
+    with pytest.raises(ConfigurationError, match="http://rewards:8000 is needed") as raised:
+        Client(url)
+    assert "SECRET" not in str(raised.value)
+
+
+def test_white_space_around_a_key_is_dropped_and_a_key_that_no_header_carries_is_refused(
+    server: ScriptedServer,
+) -> None:
+    Client(server.url, key=" secret\n").score_proofs(CANDIDATES)
+    assert server.keys == ["Bearer secret"]
+    for key in ("secr\u00e9t", "sec ret", "sec\nret"):
+        with pytest.raises(ConfigurationError, match=r"character [45] of") as raised:
+            AsyncClient(server.url, key=key)
+        assert "sec" not in str(raised.value)
+
+
+@pytest.mark.parametrize("kind", [httpx.LocalProtocolError, httpx.UnsupportedProtocol])
+def test_a_request_that_cannot_be_made_is_raised_at_once_without_its_text(kind: type[httpx.TransportError]) -> None:
+    client = Client("http://SECRET@rewards:8000")
+    attempts = client._attempts(client._score(CANDIDATES, {}))
+    next(attempts)
+    with pytest.raises(ConfigurationError) as raised:
+        attempts.send(kind("Illegal header value b'Bearer SECRET'"))
+    assert str(raised.value) == f"no request can be made to http://rewards:8000: {kind.__name__}"
+    assert raised.value.__cause__ is raised.value.__context__ is None
+
+
+def test_a_key_in_the_url_is_in_no_message(server: ScriptedServer) -> None:
+    server.script = [(200, {}, b"{}")]
+    with pytest.raises(InvalidAnswer) as raised:
+        Client(server.url.replace("//", "//SECRET:SECRET@")).score_proofs(CANDIDATES)
+    assert "SECRET" not in str(raised.value)
+    with pytest.raises(Unreachable) as gone:
+        Client("http://SECRET@127.0.0.1:1", retries=0).score_proofs(CANDIDATES)
+    assert "SECRET" not in str(gone.value)
 
 
 @pytest.mark.parametrize(
