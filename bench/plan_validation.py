@@ -96,6 +96,8 @@ def one_batch(cohort: Cohort, batch: int) -> Cohort:
         batch=np.zeros(len(members), dtype=np.int64),
         arrival_s=np.zeros(1),
         engines=cohort.engines[batch : batch + 1],
+        timeout_s=cohort.timeout_s[batch : batch + 1],
+        ended_s=cohort.ended_s[batch : batch + 1],
     )
 
 
@@ -105,7 +107,7 @@ def scoring_s(cohort: Cohort, options: Options) -> float:
 
 def validate(cohort: Cohort, workers: int, seed: int) -> dict[str, float]:
     first, second = one_batch(cohort, 1), one_batch(cohort, 2)
-    options = Options(workers=workers, timeout_s=_TIMEOUT_S, overhead_s=overhead_s(first))
+    options = Options(workers=workers, timeout_s=_TIMEOUT_S, overhead_s=overhead_s(first) or 0.0)
     rng = np.random.default_rng(seed)
     drawn: Sequence[float] = [scoring_s(first.sample(len(second), 1, rng), options) for _ in range(_DRAWS)]
     measured = float(second.answered_s.max())

@@ -56,7 +56,8 @@ class Cohort:
     `cached_s`: when the verdict cache answered; inf where it did not.
     `features` (n, `check_time.SIZE`) or None: what the check-time predictor sees of the program.
     `answered_s`: when Lean's answer came in the recording; inf where it did not.
-    `arrival_s`, `engines` of each batch: receipt since the first batch's, and the warm engines then (0: not known).
+    `arrival_s`, `engines`, `timeout_s`, `ended_s` of each batch: receipt since the first batch's, the warm engines then
+    (0: not known), the limit of a check, and when it ended since its receipt (inf: not known).
     """
 
     name: str
@@ -77,6 +78,8 @@ class Cohort:
     predictions: Predictions | None
     arrival_s: Numbers
     engines: Indices
+    timeout_s: Numbers
+    ended_s: Numbers
 
     def __len__(self) -> int:
         return len(self.batch)
@@ -113,7 +116,7 @@ class Cohort:
     def head(self, batches: int) -> Cohort:
         """The first batches alone."""
         taken = self.take(np.arange(np.searchsorted(self.batch, batches)))
-        return replace(taken, arrival_s=self.arrival_s[:batches], engines=self.engines[:batches])
+        return replace(taken, **{name: getattr(self, name)[:batches] for name in _OF_BATCHES})
 
     def without_gaps(self, rng: np.random.Generator) -> Cohort:
         """Every cancelled check given the time and the verdict of one that ended, drawn at random.
@@ -158,6 +161,8 @@ class Cohort:
             answered_s=np.full(wanted, np.inf),
             arrival_s=np.zeros(batches),
             engines=np.full(batches, int(np.median(self.engines))),
+            timeout_s=np.full(batches, self.timeout_s.max()),
+            ended_s=np.full(batches, np.inf),
         )
 
 
@@ -175,6 +180,7 @@ _OF_CANDIDATES = (
     "cached_s",
     "answered_s",
 )
+_OF_BATCHES = ("arrival_s", "engines", "timeout_s", "ended_s")
 
 
 def _groups(cohort: Cohort) -> list[Indices]:

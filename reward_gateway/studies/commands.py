@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
@@ -24,6 +24,10 @@ app = typer.Typer()
 _CUTOFFS = (5.0, 15.0, 30.0, 45.0, 60.0, 75.0, 90.0, 120.0, 180.0, 240.0, 360.0, 480.0, 600.0)
 _DEADLINES = (0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0)
 _FLEETS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0)
+_LEAST_S, _MOST, _MOST_COUNTED = 0.001, 1e9, 1_000_000
+_TRUE_POSITIVE, _FALSE_POSITIVE, _EVALUATOR_S = 0.851, 0.116, 90.0
+_SYNTHETIC = ("true_positive", "false_positive", "evaluator_seconds")
+_PAPER = ("paper", "seed", "as_json")
 
 
 class Evaluator(str, Enum):
@@ -41,33 +45,53 @@ def _cutoff(text: str) -> float | str:
         seconds = float(text)
     except ValueError:
         seconds = math.nan
-    if not seconds > 0:
+    if not 0 < seconds <= _MOST:
         raise typer.BadParameter(f"{text!r} is neither seconds above 0, nor `evaluator`, nor `all`")
     return seconds
 
 
+def _no_nan(value: float | None) -> float | None:
+    if value is not None and math.isnan(value):
+        raise typer.BadParameter("nan is no number")
+    return value
+
+
+def _number(default: float | None, text: str, *, least: float = 0.0, most: float = _MOST) -> Any:
+    """An option that is a finite number."""
+    return typer.Option(default, min=least, max=most, callback=_no_nan, help=text)
+
+
+def _count(default: int | None, text: str, *, least: int = 1) -> Any:
+    return typer.Option(default, min=least, max=_MOST_COUNTED, help=text)
+
+
 @app.command("replay")
 def replay_command(
+    context: typer.Context,
     cohort: Path = typer.Argument(None, help="A recorded cohort, a file or a folder; default: a synthetic one."),
     paper: bool = typer.Option(False, "--paper", help="Print the numbers of learning-lean-feedback beside a replay's."),
     cutoff: str = typer.Option(
         None, metavar="SECONDS|evaluator|all", help="Default: when the evaluator is done; without one, all of Lean."
     ),
-    workers: int = typer.Option(None, min=1, help="Lean workers; default: as recorded, 64 for the synthetic cohort."),
-    timeout: float = typer.Option(60.0, min=0.001, help="Limit of a check, seconds."),
+    workers: int = _count(None, "Lean workers; default: as recorded, 64 for the synthetic cohort."),
+    timeout: float = _number(
+        None, "Limit of a check, seconds; default: as recorded, 60 for the synthetic cohort.", least=_LEAST_S
+    ),
     scheduling: SchedulingPolicy = typer.Option(SchedulingPolicy.FIFO, help="Which checks run first."),
     evaluator: Evaluator = typer.Option(None, help="Default: recorded where there is one, else none."),
-    true_positive: float = typer.Option(0.851, help="Of the synthetic evaluator: accepted of what Lean accepts."),
-    false_positive: float = typer.Option(0.116, help="Of the synthetic evaluator: accepted of what Lean rejects."),
-    evaluator_seconds: float = typer.Option(90.0, min=0.001, help="When the synthetic evaluator is done."),
-    cores: float = typer.Option(None, min=0.001, help="Cores that the workers share; default: one each."),
-    overhead: float = typer.Option(
-        None, min=0, help="Seconds of a worker a check beside its own; default: as recorded."
+    true_positive: float = _number(
+        _TRUE_POSITIVE, "Of the synthetic evaluator: accepted of what Lean accepts.", most=1
     ),
+    false_positive: float = _number(
+        _FALSE_POSITIVE, "Of the synthetic evaluator: accepted of what Lean rejects.", most=1
+    ),
+    evaluator_seconds: float = _number(_EVALUATOR_S, "When the synthetic evaluator is done.", least=_LEAST_S),
+    cores: float = _number(None, "Cores that the workers share; default: one each.", least=_LEAST_S),
+    overhead: float = _number(None, "Seconds of a worker a check beside its own; default: as recorded."),
     shared: bool = typer.Option(False, help="One pool for all batches, which come as recorded; default: one each."),
-    rest: float = typer.Option(630.0, min=0, help="The rest of a training step, seconds."),
-    gpus: int = typer.Option(8, min=0, help="GPUs of a training step."),
-    seed: int = typer.Option(0, help="Of everything that is drawn at random."),
+    rest: float = _number(630.0, "The rest of a training step, seconds."),
+    gpus: int = _count(8, "GPUs of a training step, which wait while its batch is scored.", least=0),
+    seed: int = typer.Option(0, min=0, help="Of everything that is drawn at random."),
     plot: Path = typer.Option(None, help="Write Lean share and wrong rewards over the cutoff, .png or .svg."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON and no table."),
 ) -> None:
@@ -82,7 +106,7 @@ def replay_command(
 
     from reward_gateway.studies.evaluators import Rates, synthetic_predictions
     from reward_gateway.studies.plots import Curve, check_plot, write_plot
-    from reward_gateway.studies.recorded import mix, overhead_s
+    from reward_gateway.studies.recorded import mix, timeout_s
     from reward_gateway.studies.replay import Options, replay
     from reward_gateway.studies.report import make_report
     from reward_gateway.studies.show import print_curve, print_report
@@ -91,14 +115,15 @@ def replay_command(
         if plot is not None:
             check_plot(plot)
         if paper:
-            if cohort is not None:
-                raise typer.BadParameter("--paper is about the synthetic cohort; leave out COHORT")
+            _refuse(context, "--paper is about the synthetic cohort", [n for n in context.params if n not in _PAPER])
             _print_paper(seed, as_json)
             return
+        if evaluator is not Evaluator.SYNTHETIC:
+            _refuse(context, "only --evaluator synthetic has such rates and times", _SYNTHETIC)
         rng = np.random.default_rng(seed)
         known = _cohort(cohort, rng)
         head = mix(known)
-        costs_s = overhead_s(known) if overhead is None and cohort is not None else overhead or 0.0
+        costs_s = _overhead_s("replay", known, overhead, is_recorded=cohort is not None)
         whole = known.without_gaps(rng)
         said = _predictions(
             known,
@@ -108,7 +133,7 @@ def replay_command(
         ends = _cutoff(cutoff) if cutoff is not None else "all" if said is None else "evaluator"
         options = Options(
             workers=workers or max(1, int(known.engines.max())),
-            timeout_s=timeout,
+            timeout_s=timeout or timeout_s(known),
             cutoff_s=ends if isinstance(ends, float) else math.inf,
             at_evaluators_end=ends == "evaluator",
             policy=scheduling,
@@ -119,7 +144,7 @@ def replay_command(
 
         def report(chosen: Options) -> Report:
             came = replay(whole, chosen, said, arrival_s)
-            return make_report(whole, chosen, said, came, rest_s=rest, gpus=gpus if said is not None else 0)
+            return make_report(whole, chosen, said, came, rest_s=rest, gpus=gpus)
 
         found = report(options)
         last = max(found.scoring_longest_s, 1e-3)
@@ -140,7 +165,7 @@ def replay_command(
             _print_json({"cohort": head, "overhead_s": costs_s, "report": found.as_json(), "curve": points})
             return
         console = _console(Console)
-        print_report(console, head, found)
+        print_report(console, head, options, found)
         print_curve(
             console,
             "Lean share by the cutoff",
@@ -151,27 +176,34 @@ def replay_command(
 
 @app.command("plan")
 def plan_command(
+    context: typer.Context,
     cohort: Path = typer.Option(None, help="A recorded cohort, a file or a folder; default: a synthetic one."),
-    batch: int = typer.Option(1024, min=1, help="Candidates in a batch."),
-    every: float = typer.Option(720.0, min=0.001, help="A trainer's step, seconds."),
-    trainers: int = typer.Option(1, min=1, help="Trainers that share the pool."),
-    deadline: float = typer.Option(90.0, min=0.001, help="The cutoff of a batch, seconds."),
-    timeout: float = typer.Option(60.0, min=0.001, help="Limit of a check, seconds."),
-    lean_share: float = typer.Option(None, min=0, max=1, help="Part that Lean is to decide; 0.43 without any goal."),
-    wrong_rewards: float = typer.Option(None, min=0, max=1, help="Most wrong rewards, as part of the candidates."),
+    batch: int = _count(1024, "Candidates in a batch."),
+    every: float = _number(720.0, "A trainer's step, seconds.", least=_LEAST_S),
+    trainers: int = _count(1, "Trainers that share the pool."),
+    deadline: float = _number(90.0, "The cutoff of a batch, seconds.", least=_LEAST_S),
+    timeout: float = _number(
+        None, "Limit of a check, seconds; default: as recorded, 60 for the synthetic cohort.", least=_LEAST_S
+    ),
+    lean_share: float = _number(None, "Part that Lean is to decide; 0.43 without any goal.", most=1),
+    wrong_rewards: float = _number(
+        None, "Most wrong or withheld rewards, as part of the candidates whose full Lean verdict is known.", most=1
+    ),
     scheduling: SchedulingPolicy = typer.Option(SchedulingPolicy.FIFO, help="Which checks run first."),
     evaluator: Evaluator = typer.Option(None, help="Default: recorded where there is one, else none."),
-    true_positive: float = typer.Option(0.851, help="Of the synthetic evaluator: accepted of what Lean accepts."),
-    false_positive: float = typer.Option(0.116, help="Of the synthetic evaluator: accepted of what Lean rejects."),
-    gpus: int = typer.Option(0, min=0, help="GPUs on one batch; 0: as many as the deadline needs."),
-    evaluator_fixed: float = typer.Option(None, min=0, help="Seconds of a batch on any number of GPUs; default: 54.7."),
-    evaluator_candidate: float = typer.Option(None, min=0, help="GPU seconds of a candidate; default: 0.276."),
-    overhead: float = typer.Option(
-        None, min=0, help="Seconds of a worker a check beside its own; default: as recorded."
+    true_positive: float = _number(
+        _TRUE_POSITIVE, "Of the synthetic evaluator: accepted of what Lean accepts.", most=1
     ),
-    core_price: float = typer.Option(0.04, min=0, help="Price of a Lean worker's core, an hour."),
-    gpu_price: float = typer.Option(2.5, min=0, help="Price of a GPU, an hour."),
-    seed: int = typer.Option(0, help="Of everything that is drawn at random."),
+    false_positive: float = _number(
+        _FALSE_POSITIVE, "Of the synthetic evaluator: accepted of what Lean rejects.", most=1
+    ),
+    gpus: int = _count(0, "GPUs on one batch; 0: as many as the deadline needs.", least=0),
+    evaluator_fixed: float = _number(None, "Seconds of a batch on any number of GPUs; default: 54.7."),
+    evaluator_candidate: float = _number(None, "GPU seconds of a candidate; default: 0.276."),
+    overhead: float = _number(None, "Seconds of a worker a check beside its own; default: as recorded."),
+    core_price: float = _number(0.04, "Price of a Lean worker's core, an hour."),
+    gpu_price: float = _number(2.5, "Price of a GPU, an hour."),
+    seed: int = typer.Option(0, min=0, help="Of everything that is drawn at random."),
     plot: Path = typer.Option(None, help="Write the curves, .png or .svg."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON and no table."),
 ) -> None:
@@ -188,12 +220,14 @@ def plan_command(
     from reward_gateway.studies.evaluators import Rates
     from reward_gateway.studies.plan import Demand, Planner, Unreachable
     from reward_gateway.studies.plots import check_plot
-    from reward_gateway.studies.recorded import mix, overhead_s
+    from reward_gateway.studies.recorded import mix, timeout_s
     from reward_gateway.studies.show import print_plan
 
     with _told("plan"):
         if plot is not None:
             check_plot(plot)
+        if evaluator is not Evaluator.SYNTHETIC:
+            _refuse(context, "only --evaluator synthetic has such rates", _SYNTHETIC)
         known = _cohort(cohort, np.random.default_rng(seed))
         cost = paper.CASCADE_COST
         if evaluator_fixed is not None:
@@ -206,12 +240,12 @@ def plan_command(
             every_s=every,
             trainers=trainers,
             deadline_s=deadline,
-            timeout_s=timeout,
+            timeout_s=timeout or timeout_s(known),
             cost=cost,
             rates=Rates(true_positive, false_positive) if evaluator is Evaluator.SYNTHETIC else None,
             policy=scheduling,
             gpus=gpus,
-            overhead_s=overhead_s(known) if overhead is None and cohort is not None else overhead or 0.0,
+            overhead_s=_overhead_s("plan", known, overhead, is_recorded=cohort is not None),
             core_price=core_price,
             gpu_price=gpu_price,
         )
@@ -231,6 +265,7 @@ def plan_command(
                 {
                     "cohort": mix(known),
                     "overhead_s": demand.overhead_s,
+                    "timeout_s": demand.timeout_s,
                     "gpus": None if planner.gpus is None else _fields(planner.gpus),
                     "fleet": point.as_json(),
                     "by_workers": [one.as_json() for one in fleets],
@@ -307,6 +342,33 @@ def _predictions(
     return None if chosen is Evaluator.NONE else cohort.predictions
 
 
+def _refuse(context: typer.Context, why: str, options: Iterable[str]) -> None:
+    """Raises `typer.BadParameter` where one of these parameters was given, which would have no effect."""
+    sources = {name: context.get_parameter_source(name) for name in options}
+    given = [name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
+    named = [
+        p.opts[0] if p.opts[0].startswith("-") else p.opts[0].upper() for p in context.command.params if p.name in given
+    ]
+    if named:
+        raise typer.BadParameter(f"{why}: leave out {', '.join(named)}")
+
+
+def _overhead_s(command: str, cohort: Cohort, given: float | None, *, is_recorded: bool) -> float:
+    from reward_gateway.studies.recorded import overhead_s
+
+    if given is not None or not is_recorded:
+        return given or 0.0
+    found = overhead_s(cohort)
+    if found is None:
+        typer.echo(
+            f"lean-reward {command}: {cohort.name} does not tell what a check costs a worker beside its own time: no "
+            "batch, nor the batches that overlap with it, ran all its checks to their end and had more of them than "
+            "twice the engines. It is taken to be 0; say it with --overhead.",
+            err=True,
+        )
+    return found or 0.0
+
+
 @contextmanager
 def _told(command: str) -> Iterator[None]:
     """What the caller is told when a cohort or an option cannot be used."""
@@ -315,7 +377,7 @@ def _told(command: str) -> Iterator[None]:
 
     try:
         yield
-    except (CohortError, PlotError, ValueError) as error:
+    except (CohortError, PlotError, ValueError, OverflowError) as error:
         _fail(command, error)
 
 
@@ -325,7 +387,7 @@ def _fail(command: str, error: Exception) -> NoReturn:
 
 
 def _print_json(value: Any) -> None:
-    typer.echo(json.dumps(value, indent=1))
+    typer.echo(json.dumps(value, indent=1, allow_nan=False))
 
 
 def _console(make: Any) -> Any:

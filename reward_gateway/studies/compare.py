@@ -74,7 +74,7 @@ def paper_cohort(rng: np.random.Generator, batches: int = paper.BATCHES, times: 
 def compare(cohort: Cohort, mechanism: Mechanism) -> list[Compared]:
     """Replay what the paper measured; in the order of `paper.RELATIONS`."""
     found = {**_counted(cohort), **_timed(cohort, mechanism)}
-    return [Compared(relation, found[relation.name]) for relation in paper.RELATIONS]
+    return [Compared(relation, float(found[relation.name])) for relation in paper.RELATIONS]
 
 
 def as_json(rows: Sequence[Compared], mechanism: Mechanism) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """How many Lean workers and GPUs a fleet of trainers needs: many batches on one shared pool, in virtual time.
 
 Every trainer sends a batch each `every_s` seconds, at a phase of its own; the batches that are open take turns on the
-shared pool, as in the queue, and a batch's checks are cancelled at its deadline. One period is measured; the batches
-that overlap with it at both ends are simulated too, so that the pool is not found or left empty.
+shared pool, as in the queue, and a batch's checks are cancelled at its deadline. Some periods are measured; the batches
+that overlap with them at both ends are simulated too, so that the pool is not found or left empty.
 """
 
 from __future__ import annotations
@@ -15,14 +15,17 @@ from typing import Any
 import numpy as np
 
 from reward_gateway.scheduling.policies import SchedulingPolicy
-from reward_gateway.studies.cohort import Cohort, Numbers, Predictions
+from reward_gateway.studies.cohort import Cohort, CohortError, Numbers, Predictions
 from reward_gateway.studies.evaluators import EvaluatorCost, Rates, synthetic_predictions
 from reward_gateway.studies.replay import Options, Replay, replay
 from reward_gateway.studies.report import make_report
+from services.contracts.outcomes import Source
 
-_SIMULATED, _TRAINERS, _BATCH = 8_192, 256, 32
-"""Candidates in one simulation; beyond that batches are simulated in part, on that part of the pool, but not smaller
-than `_BATCH`. Above `_TRAINERS` only so many trainers are: with fewer, batches would meet less evenly than they do.
+_SIMULATED, _TRAINERS, _BATCHES, _BATCH = 8_192, 256, 8, 32
+"""Candidates in one simulation: as many periods as they allow, and at least `_BATCHES` batches, without which nobody
+knew how much one differs from the next. Beyond that batches are simulated in part, on that part of the pool, but not
+smaller than `_BATCH`. Above `_TRAINERS` only so many trainers are: with fewer, batches would meet less evenly than they
+do.
 """
 _FINEST = 0.01
 """Worker counts are found to 1%, about what the share of one simulation is worth."""
@@ -63,14 +66,20 @@ class Demand:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One fleet. `busy`: the part of the workers' time that they check. `cost_hour`: workers and GPUs, an hour."""
+    """One fleet, on average over the batches that were simulated.
+
+    `lean_share_error`: the standard error of that average, from how the batches differ. `busy`: the part of the
+    workers' time that they check. `cost_hour`: of all workers and of the GPUs that the worst moment needs, an hour.
+    """
 
     workers: int
     deadline_s: float
     lean_share: float
+    lean_share_error: float
     evaluator_share: float
     unknown_share: float
     wrong_share: float | None
+    agreement: float | None
     busy: float
     cost_hour: float
 
@@ -96,12 +105,14 @@ class Planner:
     def __init__(self, cohort: Cohort, demand: Demand, seed: int = 0) -> None:
         rng = np.random.default_rng(seed)
         self.demand = demand
-        self._measured = min(demand.trainers, _TRAINERS)
-        size = min(demand.batch, max(_BATCH, _SIMULATED // self._measured))
-        self._part = self._measured * size / (demand.trainers * demand.batch)
-        self._fleet_s = _arrivals(demand.trainers, demand, rng)
-        self._arrival_s = _arrivals(self._measured, demand, rng)
-        self._cohort = cohort.without_gaps(rng).sample(size, len(self._arrival_s), rng)
+        trainers = min(demand.trainers, _TRAINERS)
+        size = min(demand.batch, max(_BATCH, _SIMULATED // max(trainers, _BATCHES)))
+        self._periods = max(1, math.ceil(_BATCHES / trainers), _SIMULATED // (trainers * size))
+        self._measured = trainers * self._periods
+        self._part = trainers * size / (demand.trainers * demand.batch)
+        self._fleet_s = _arrivals(demand.trainers, 1, demand, rng)
+        self._arrival_s = _arrivals(trainers, self._periods, demand, rng)
+        self._cohort = _for_lean(cohort).without_gaps(rng).sample(size, len(self._arrival_s), rng)
         self.predicts = demand.rates is not None or cohort.predictions is not None
         self.gpus = self._gpus() if self.predicts else None
         self._cohort = replace(self._cohort, predictions=self._predictions(rng))
@@ -125,20 +136,26 @@ class Planner:
             came.busy_s[: self._measured],
         )
         report = make_report(head, options, head.predictions, first)
-        gpus = 0.0 if self.gpus is None else self.gpus.load
+        gpus = 0 if self.gpus is None else self.gpus.fleet
+        decided = [decision.source is Source.LEAN for decision in first.decisions]
+        by_batch = np.reshape(decided, (self._measured, -1)).mean(axis=1)
         return Point(
             workers=workers,
             deadline_s=options.cutoff_s,
             lean_share=report.lean_share,
+            lean_share_error=float(by_batch.std(ddof=1)) / math.sqrt(self._measured),
             evaluator_share=report.evaluator_share,
             unknown_share=report.unknown_share,
             wrong_share=report.wrong_share,
-            busy=min(1.0, float(first.busy_s.sum()) / (options.workers * demand.every_s)),  # the ends count 1% too much
+            agreement=report.agreement,
+            busy=min(1.0, float(first.busy_s.sum()) / (options.workers * demand.every_s * self._periods)),
             cost_hour=workers * demand.core_price + gpus * demand.gpu_price,
         )
 
     def fewest(self, *, lean_share: float | None = None, wrong_share: float | None = None) -> Point:
         """The smallest fleet that reaches the share of Lean and stays below that of wrong rewards.
+
+        A reward that is withheld is none of Lean's: it counts against `wrong_share` as a wrong one does.
 
         Raises:
             Unreachable: even a worker for every check does not, within the limit and the deadline.
@@ -146,15 +163,17 @@ class Planner:
         """
 
         def reached(point: Point) -> bool:
-            if wrong_share is not None and point.wrong_share is None:
-                raise ValueError("the cohort has no candidate with Lean's full verdict: wrong rewards cannot be told")
             enough = lean_share is None or point.lean_share >= lean_share
-            return enough and (wrong_share is None or (point.wrong_share or 0.0) <= wrong_share)
+            if wrong_share is None:
+                return enough
+            if point.agreement is None:
+                raise ValueError("the cohort has no candidate with Lean's full verdict: wrong rewards cannot be told")
+            return enough and 1 - point.agreement <= wrong_share
 
         low, high = 0, self.most_workers
         best = self.simulate(high)
         if not reached(best):
-            wrong = "" if best.wrong_share is None else f" and {best.wrong_share:.2%} wrong rewards"
+            wrong = "" if best.agreement is None else f" and {1 - best.agreement:.2%} wrong or withheld rewards"
             raise Unreachable(
                 f"with a worker for every check {best.lean_share:.1%} of Lean{wrong} are reached at best: "
                 f"a later deadline or another limit of a check would be needed"
@@ -180,14 +199,14 @@ class Planner:
         """Raises `Unreachable` when the fixed part of the evaluator's time is longer than the deadline."""
         demand, cost = self.demand, self.demand.cost
         room = demand.deadline_s - cost.fixed_s
-        each = int(room / cost.candidate_s) if cost.candidate_s else demand.batch
+        each = int(min(room / cost.candidate_s, demand.batch)) if cost.candidate_s else demand.batch
         gpus = demand.gpus
         if not gpus and (room < 0 or each < 1):
             raise Unreachable(
                 f"the evaluator needs {cost.fixed_s + cost.candidate_s:.1f} s even for one program, "
                 f"the deadline is {demand.deadline_s:g} s"
             )
-        gpus = gpus or math.ceil(demand.batch / min(each, demand.batch))
+        gpus = gpus or math.ceil(demand.batch / each)
         ready_s = cost.seconds(demand.batch, gpus)
         held_s = min(ready_s, demand.deadline_s)
         load = gpus * demand.trainers * held_s / demand.every_s
@@ -203,16 +222,25 @@ class Planner:
         return synthetic_predictions(self._cohort, self.demand.rates, ready_s, rng)
 
 
-def _arrivals(trainers: int, demand: Demand, rng: np.random.Generator) -> Numbers:
-    """When batches come: one of each trainer within the period, then those around it.
+def _for_lean(cohort: Cohort) -> Cohort:
+    """The candidates that Lean or the precheck can decide. Raises `CohortError` without any."""
+    kept = np.flatnonzero(cohort.asked | cohort.rejected)
+    if not len(kept):
+        raise CohortError(f"{cohort.name}: Lean was never asked")
+    return cohort.take(kept)
 
-    After it, all that can overlap with it; before it, those of two deadlines, so that the ones that overlap with it had
-    to share the pool too.
+
+def _arrivals(trainers: int, periods: int, demand: Demand, rng: np.random.Generator) -> Numbers:
+    """When batches come: one of each trainer within each period, then those around them.
+
+    After them, all that can overlap with them; before them, those of two deadlines, so that the ones that overlap with
+    them had to share the pool too.
     """
     phases = np.sort(rng.uniform(0, demand.every_s, trainers))
+    within = [phases + period * demand.every_s for period in range(periods)]
     before = phases[phases > demand.every_s - 2 * demand.deadline_s] - demand.every_s
-    after = phases[phases < demand.deadline_s] + demand.every_s
-    return np.concatenate([phases, before, after])
+    after = phases[phases < demand.deadline_s] + periods * demand.every_s
+    return np.concatenate([*within, before, after])
 
 
 def _overlap(arrival_s: Numbers, held_s: float) -> int:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from reward_gateway.studies.files import Row, read_rows
 from reward_gateway.studies.pool import PoolBatch, run_pool
 from services.contracts.evaluator import Prediction
 from services.contracts.outcomes import LeanStatus, Reason, Verdict
+from services.contracts.proofs import Mode
 
 _NUMBERS = {Verdict.VALID.value: YES, Verdict.INVALID.value: NO, Verdict.UNKNOWN.value: OPEN, None: OPEN}
 
@@ -51,7 +53,7 @@ def _cohort(rows: Sequence[Row], name: str) -> Cohort:
         group=_named([row["group"] for row in rows]),
         problem=_named([row["problem"] for row in rows]),
         precheck=[None if row["precheck"] is None else Reason(row["precheck"]) for row in rows],
-        asked=np.array([row["precheck"] is None and row["check"] is not None for row in rows]),
+        asked=np.array([_asked(row) for row in rows]),
         seconds=np.array([one["seconds"] for one in lean]),
         verdict=np.array([_NUMBERS[row["lean_verdict"]] for row in rows]),
         limit_s=np.array([one["limit_s"] for one in lean]),
@@ -63,7 +65,13 @@ def _cohort(rows: Sequence[Row], name: str) -> Cohort:
         predictions=_predictions(rows),
         arrival_s=np.array([(rows[start]["received_at"] - origin).total_seconds() for start in starts]),
         engines=np.array([rows[start]["engines"] for start in starts], dtype=np.int64),
+        timeout_s=np.array([float(rows[start]["timeout_s"]) for start in starts]),
+        ended_s=_times([rows[start]["cutoff_s"] for start in starts]),
     )
+
+
+def _asked(row: Row) -> bool:
+    return row["precheck"] is None and row["check"] is not None and row["mode"] != Mode.EVALUATOR.value
 
 
 def _lean(row: Row) -> Mapping[str, float]:
@@ -118,31 +126,83 @@ def _named(names: Sequence[str | None]) -> Indices:
     return np.array([-1 if n is None else known.setdefault(n, len(known)) for n in names], dtype=np.int64)
 
 
-def overhead_s(cohort: Cohort) -> float:
-    """What a check cost a worker besides its own time in the recording, seconds: 0 where that cannot be told.
+def timeout_s(cohort: Cohort) -> float:
+    """The limit of a check in the recording. Raises `CohortError` where its batches had different ones."""
+    asking = np.unique(cohort.batch[cohort.asked]) if cohort.asked.any() else np.arange(cohort.batches)
+    found = np.unique(cohort.timeout_s[asking])
+    if len(found) > 1:
+        limits = ", ".join(f"{limit:g}" for limit in found)
+        raise CohortError(f"{cohort.name} was recorded with limits of {limits} s: choose one with --timeout")
+    return float(found[0])
 
-    For each batch whose checks all ran to their end and outnumber the engines, the overhead with which the simulated
-    pool ends when the recorded one did; the median of the batches.
+
+def overhead_s(cohort: Cohort) -> float | None:
+    """What a check cost a worker besides its own time in the recording, seconds; None where that cannot be told.
+
+    Batches that were open at one time shared the engines, and are simulated together. For each such stretch whose
+    checks all ran to their end and outnumber the engines, the overhead with which the batches of the simulated pool
+    end, on average, when the recorded ones did; the median of the stretches.
     """
-    found = [_overhead_s(cohort, batch) for batch in range(cohort.batches)]
+    found = [_overhead_s(stretch) for stretch in _stretches(cohort)]
     known = [value for value in found if value is not None]
-    return median(known) if known else 0.0
+    return median(known) if known else None
 
 
-def _overhead_s(cohort: Cohort, batch: int) -> float | None:
+@dataclass(frozen=True, slots=True)
+class _Worked:
+    """What one batch had the engines do. `seconds` (n,), `last_s`: when the last check was answered, since receipt;
+    inf where some check did not run to its end.
+    """
+
+    seconds: Numbers
+    arrival_s: float
+    last_s: float
+    engines: int
+
+
+def _stretches(cohort: Cohort) -> Iterator[list[_Worked]]:
+    """Batches that asked Lean, in runs that overlap with no other."""
+    stretch: list[_Worked] = []
+    until = -math.inf
+    for batch in np.argsort(cohort.arrival_s, kind="stable"):
+        checks = _checks(cohort, int(batch))
+        if not len(checks):
+            continue
+        whole = cohort.known[checks].all()
+        worked = _Worked(
+            seconds=np.minimum(cohort.seconds[checks], cohort.limit_s[checks]),
+            arrival_s=float(cohort.arrival_s[batch]),
+            last_s=float(cohort.answered_s[checks].max()) if whole else math.inf,
+            engines=int(cohort.engines[batch]),
+        )
+        if stretch and worked.arrival_s >= until:
+            yield stretch
+            stretch = []
+        stretch.append(worked)
+        until = max(until, worked.arrival_s + min(worked.last_s, float(cohort.ended_s[batch])))
+    if stretch:
+        yield stretch
+
+
+def _checks(cohort: Cohort, batch: int) -> Indices:
+    """One candidate for each check that the batch had the engines run."""
     members = cohort.members(batch)
     members = members[cohort.asked[members] & np.isinf(cohort.cached_s[members])]
     _, first = np.unique(cohort.check[members], return_index=True)
-    members, workers = members[np.sort(first)], int(cohort.engines[batch])
-    seconds = np.minimum(cohort.seconds[members], cohort.limit_s[members])
-    last = float(cohort.answered_s[members].max(initial=0.0))
-    if not workers or len(members) < 2 * workers or not cohort.known[members].all() or math.isinf(last):
+    return members[np.sort(first)]
+
+
+def _overhead_s(stretch: Sequence[_Worked]) -> float | None:
+    last_s = fmean(worked.last_s for worked in stretch)
+    workers = stretch[0].engines
+    alike = all(worked.engines == workers for worked in stretch)
+    if not workers or not alike or sum(len(w.seconds) for w in stretch) < 2 * workers or math.isinf(last_s):
         return None
-    low, high = 0.0, workers * last / len(members)
-    for _ in range(20):
+    low, high = 0.0, last_s
+    for _ in range(24):
         middle = (low + high) / 2
-        end = float(run_pool([PoolBatch(seconds + middle)], workers).ends[0].max())
-        low, high = (low, middle) if end > last else (middle, high)
+        ran = run_pool([PoolBatch(worked.seconds + middle, worked.arrival_s) for worked in stretch], workers)
+        low, high = (low, middle) if fmean(float(ends.max()) for ends in ran.ends) > last_s else (middle, high)
     return low
 
 

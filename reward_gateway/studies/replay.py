@@ -44,6 +44,7 @@ class Options:
         timeout_s: wall-clock limit of a check. Checks that the recording gave up on earlier than this still time out.
         cutoff_s: the deadline, seconds after the batch came; inf waits for all of Lean.
         at_evaluators_end: the cutoff is when the batch's last prediction is in, if that is earlier (`evaluator_done`).
+            A batch without any ends when Lean or the precheck has decided it, as it does at the gateway.
         overhead_s: what a check costs a worker besides its own time: claiming, cleaning the engine, answering.
         cores: processors that the workers share; None: each worker has its own. More workers than cores make every
             check slower in proportion (as if all of them were busy all the time), and the limit is wall-clock time.
@@ -107,11 +108,11 @@ def replay(
     Raises `CohortError` when the cutoff or the policy needs what the cohort does not hold.
     """
     evaluator_s = _evaluator_ends(cohort, predictions)
-    if options.at_evaluators_end and not (evaluator_s > 0).all():
-        raise CohortError(f"{cohort.name}: a cutoff at the evaluator's end needs predictions for every batch")
+    if options.at_evaluators_end and not evaluator_s.any():
+        raise CohortError(f"{cohort.name}: a cutoff at the evaluator's end needs predictions")
     cutoff_s = np.full(cohort.batches, options.cutoff_s)
     if options.at_evaluators_end:
-        cutoff_s = np.minimum(cutoff_s, evaluator_s)
+        cutoff_s = np.minimum(cutoff_s, np.where(evaluator_s > 0, evaluator_s, np.inf))
     runs = cohort.asked & np.isinf(cohort.cached_s)
     slowed = options.slowed(cohort.engines)[cohort.batch]
     cohort = replace(cohort, seconds=cohort.seconds * slowed, dead_s=cohort.dead_s * slowed)
@@ -138,6 +139,7 @@ def replay(
         ends[mine] = end
     at_s = np.where(runs, ends[first], cohort.cached_s)  # the check of an identical program answers all of them
     given_up = (cohort.verdict == OPEN) | (np.minimum(cohort.seconds, cohort.dead_s) >= options.timeout_s)
+    given_up[cohort.rejected] = False
     last_s = np.array([_last_s(cohort, b, at_s, given_up, float(evaluator_s[b])) for b in range(cohort.batches)])
     scoring_s = np.minimum(last_s, cutoff_s)
     decisions = [
@@ -191,13 +193,12 @@ def _evaluator_ends(cohort: Cohort, predictions: Predictions | None) -> Numbers:
 def _last_s(cohort: Cohort, batch: int, at_s: Numbers, given_up: Flags, evaluator_s: float) -> float:
     """When nothing can change any more without a cutoff.
 
-    That is when Lean has ended every check; where it gave up on some, the evaluator has to be there too.
+    That is when Lean has ended every check; where it gave up on some, or was not asked, the evaluator has to be there
+    too.
     """
     members = cohort.members(batch)
-    asked = members[cohort.asked[members]]
-    if not len(asked):
-        return 0.0
-    return max(float(at_s[asked].max()), evaluator_s if given_up[asked].any() else 0.0)
+    lean_s = float(at_s[members[cohort.asked[members]]].max(initial=0.0))
+    return max(lean_s, evaluator_s if given_up[members].any() else 0.0)
 
 
 def _evidence(cohort: Cohort, options: Options, i: int, at_s: float, predictions: Predictions | None) -> Evidence:

@@ -33,7 +33,8 @@ class Report:
             longer budget proved valid.
         scoring_s: from a batch to its cutoff, mean. `step_s`: with the rest of a training step (equation 9).
         lean_busy_h, lean_pool_h: hours of Lean workers a step, working and reserved until the cutoff.
-        evaluator_gpu_h, step_gpu_h: GPU hours a step, of the evaluator, and of the whole step.
+        evaluator_gpu_h, step_gpu_h: GPU hours a step, of the evaluator until the cutoff, and of the whole step: what
+            trains waits while a batch is scored, whoever scores it.
     """
 
     candidates: int
@@ -114,7 +115,7 @@ def make_report(
         step_s=rest_s + scoring_s,
         lean_busy_h=float(came.busy_s.sum()) / steps / 3600,
         lean_pool_h=options.workers * scoring_s / 3600,
-        evaluator_gpu_h=gpus * float(came.evaluator_s.mean()) / 3600,
+        evaluator_gpu_h=gpus * float(np.minimum(came.evaluator_s, came.scoring_s).mean()) / 3600,
         step_gpu_h=gpus * (rest_s + scoring_s) / 3600,
     )
 

@@ -10,16 +10,21 @@ from rich.table import Table
 
 from reward_gateway.studies.compare import TOLERANCE, WHY, Compared, Mechanism
 from reward_gateway.studies.plan import Demand, Gpus, Point
+from reward_gateway.studies.replay import Options
 from reward_gateway.studies.report import Report
 
 _BAR = 40
 
 
-def print_report(console: Console, mix: Mapping[str, Any], report: Report) -> None:
+def print_report(console: Console, mix: Mapping[str, Any], options: Options, report: Report) -> None:
     """A replay."""
     console.print(
         f"{mix['name']}: {mix['candidates']:,} candidates in {mix['batches']:,} batches, {mix['labelled']:,} with "
         f"Lean's full verdict, {mix['cancelled']:,} cancelled in the recording"
+    )
+    console.print(
+        f"{options.workers:,} workers, checks limited to {options.timeout_s:g} s and {options.overhead_s:.3g} s of "
+        f"overhead each, scheduled by `{options.policy.value}`"
     )
     table = Table(show_header=False, box=None)
     for name, value in (
@@ -29,7 +34,7 @@ def print_report(console: Console, mix: Mapping[str, Any], report: Report) -> No
         ("by nobody", _share(report.unknown_share)),
         ("agreement with Lean's full verdicts", f"{_share(report.agreement)} of {report.labelled:,}"),
         ("false positives, false negatives", f"{report.false_positives:,}, {report.false_negatives:,}"),
-        ("wrong rewards", _share(report.wrong_share)),
+        ("wrong rewards", f"{_share(report.wrong_share)} of these"),
         ("evaluator alone: accuracy", _share(report.evaluator_accuracy)),
         (
             "evaluator alone: true, false positive rate",
@@ -75,15 +80,19 @@ def print_plan(console: Console, demand: Demand, gpus: Gpus | None, point: Point
     """The fleet that reaches the goal."""
     console.print(
         f"{demand.trainers} trainers, {demand.batch:,} candidates every {demand.every_s:g} s each, rewards after "
-        f"{demand.deadline_s:g} s, checks limited to {demand.timeout_s:g} s, scheduled by `{demand.policy.value}`"
+        f"{demand.deadline_s:g} s, checks limited to {demand.timeout_s:g} s and {demand.overhead_s:.3g} s of overhead "
+        f"each, scheduled by `{demand.policy.value}`"
     )
     table = Table(show_header=False, box=None)
     rows = [
         ("Lean workers (cores)", f"{point.workers:,}, busy {_share(point.busy)} of the time"),
-        ("Lean share", _share(point.lean_share)),
-        ("wrong rewards", _share(point.wrong_share)),
-        ("no verdict", _share(point.unknown_share)),
-        ("cost", f"{point.cost_hour:,.2f} an hour"),
+        ("Lean share", f"{_share(point.lean_share)} ± {_share(1.96 * point.lean_share_error)}, by how batches differ"),
+        (
+            "agreement with Lean's full verdicts",
+            f"{_share(point.agreement)}, {_share(point.wrong_share)} wrong rewards",
+        ),
+        ("no verdict", f"{_share(point.unknown_share)} of all candidates"),
+        ("cost", f"{point.cost_hour:,.2f} an hour, of the workers and of the GPUs at worst"),
     ]
     if gpus is not None:
         rows.insert(

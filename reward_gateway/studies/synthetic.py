@@ -93,6 +93,8 @@ def synthetic_cohort(
         predictions=None,
         arrival_s=np.zeros(batches),
         engines=np.full(batches, paper.WORKERS),
+        timeout_s=np.full(batches, paper.TIMEOUT_S),
+        ended_s=np.full(batches, np.inf),
     )
 
 

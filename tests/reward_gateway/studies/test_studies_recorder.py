@@ -25,11 +25,11 @@ from reward_gateway.batches.state import BatchState, Cut
 from reward_gateway.studies import recorder as recording
 from reward_gateway.studies.cohort import NO, OPEN, YES, CohortError
 from reward_gateway.studies.files import arrow_schema, read_rows
-from reward_gateway.studies.recorded import cohort_of, overhead_s, read_cohort
+from reward_gateway.studies.recorded import cohort_of, mix, overhead_s, read_cohort, timeout_s
 from reward_gateway.studies.recorder import Recorder
 from reward_gateway.studies.replay import Options, replay
 from reward_gateway.studies.schema import COLUMNS
-from services.contracts.outcomes import Reason
+from services.contracts.outcomes import Reason, Source
 from services.contracts.proofs import Candidate, CutoffReason, ScoreOptions
 from services.proofs.precheck import Rejection
 from services.runtime import metrics
@@ -256,12 +256,15 @@ def test_what_is_no_parquet_or_not_there_is_refused_with_its_reason(tmp_path: Pa
         read_cohort(tmp_path / "empty")
 
 
+START = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
+
+
 def row(index: int, **values: Any) -> Mapping[str, Any]:
     base = {column.name: None for column in COLUMNS}
     return {
         **base,
         "batch": "b",
-        "received_at": datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc),
+        "received_at": START,
         "timeout_s": 60.0,
         "engines": 2,
         "index": index,
@@ -278,7 +281,58 @@ def row(index: int, **values: Any) -> Mapping[str, Any]:
 def test_the_overhead_of_a_check_is_found_from_when_the_batch_ended() -> None:
     rows = [row(i, check_s=1.0, lean_at_s=(i // 2 + 1) * 1.25) for i in range(10)]
     assert overhead_s(cohort_of(rows, "x")) == pytest.approx(0.25, abs=0.001)
-    assert overhead_s(cohort_of(rows[:3], "x")) == 0.0, "too few checks to tell"
+    assert overhead_s(cohort_of(rows[:3], "x")) is None, "too few checks to tell"
+
+
+def taking_turns(overhead_s: float, **values: Any) -> list[Mapping[str, Any]]:
+    """Two batches of ten one-second checks that came together to two engines: one engine each, as turns go."""
+    return [
+        row(i, batch=name, check=f"{name}{i}", check_s=1.0, lean_at_s=(i + 1) * (1 + overhead_s), **values)
+        for name in "ab"
+        for i in range(10)
+    ]
+
+
+def test_waiting_for_another_batch_is_no_overhead() -> None:
+    assert overhead_s(cohort_of(taking_turns(0.0), "x")) == pytest.approx(0.0, abs=1e-6)
+    assert overhead_s(cohort_of(taking_turns(0.25), "x")) == pytest.approx(0.25, abs=0.001)
+
+
+def test_a_batch_that_shared_the_engines_with_a_cancelled_one_tells_no_overhead() -> None:
+    rows = taking_turns(0.25)
+    cut = [{**one, "cutoff_s": 9.0} for one in rows]
+    cut[19] = {**cut[19], "lean_status": "cancelled", "lean_verdict": "unknown", "check_s": None, "lean_at_s": None}
+    assert overhead_s(cohort_of(cut, "x")) is None
+    later = [
+        row(i, batch="c", check_s=1.0, lean_at_s=(i // 2 + 1) * 1.5, received_at=START + datetime.timedelta(seconds=60))
+        for i in range(10)
+    ]
+    assert overhead_s(cohort_of([*cut, *later], "x")) == pytest.approx(0.5, abs=0.001), "that one was alone"
+
+
+def test_the_limit_of_a_recording_is_told_where_it_is_one() -> None:
+    rows = [row(0, timeout_s=7.0, check_s=7.5, lean_at_s=8.0), row(1, timeout_s=7.0, lean_status="timeout")]
+    assert timeout_s(cohort_of(rows, "x")) == 7.0
+    with pytest.raises(CohortError, match=r"limits of 7, 60 s: choose one with --timeout"):
+        timeout_s(cohort_of([*rows, row(0, batch="c")], "x"))
+
+
+def test_lean_was_not_asked_in_mode_evaluator_and_the_evaluator_ends_the_batch() -> None:
+    alone = {
+        "mode": "evaluator",
+        "lean_status": "skipped",
+        "lean_verdict": "unknown",
+        "lean_reason": None,
+        "predicted": "invalid",
+        "predicted_reason": "gate_rejected",
+        "predicted_at_s": 3.0,
+    }
+    cohort = cohort_of([row(0, **alone), row(1, **alone), row(0, batch="c", check_s=2.0)], "x")
+    assert list(cohort.asked) == [False, False, True]
+    assert mix(cohort)["cancelled"] == 0
+    came = replay(cohort, Options(workers=1), cohort.predictions)
+    assert [decision.source for decision in came.decisions] == [Source.CASCADE, Source.CASCADE, Source.LEAN]
+    assert list(came.scoring_s) == [3.0, 2.0]
 
 
 def test_a_status_that_does_not_exist_is_refused() -> None:

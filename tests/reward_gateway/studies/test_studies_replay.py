@@ -58,6 +58,8 @@ def cohort_of(
         else Predictions(np.array(said), np.full(n, said_at_s), np.where(np.array(said) == YES, 0.9, 0.1)),
         arrival_s=np.zeros(batches),
         engines=np.zeros(batches, dtype=np.int64),
+        timeout_s=np.full(batches, limit_s),
+        ended_s=np.full(batches, np.inf),
     )
 
 
@@ -174,6 +176,24 @@ def test_step_time_and_hours_are_those_of_equation_9() -> None:
     assert report.step_gpu_h == pytest.approx(8 * 720 / 3600)
     alone = Options(workers=2, timeout_s=1000.0)
     assert make_report(cohort, alone, None, replay(cohort, alone, None)).step_s == 630 + 200
+
+
+def test_the_gpus_of_training_wait_for_lean_too_and_the_evaluator_holds_none_after_the_cutoff() -> None:
+    cohort = cohort_of([100.0] * 4, said=[YES] * 4, said_at_s=90.0, limit_s=1000.0)
+    early = Options(workers=4, timeout_s=1000.0, cutoff_s=36.0)
+    report = make_report(cohort, early, cohort.predictions, replay(cohort, early, cohort.predictions), rest_s=0)
+    assert report.evaluator_gpu_h == report.step_gpu_h == pytest.approx(8 * 36 / 3600)
+    alone = make_report(cohort, early, None, replay(cohort, early, None), rest_s=0)
+    assert (alone.evaluator_gpu_h, alone.step_gpu_h) == (0.0, report.step_gpu_h)
+
+
+def test_a_batch_without_predictions_ends_with_lean_beside_others_that_end_with_the_evaluator() -> None:
+    cohort = cohort_of([5.0, 50.0, 5.0, 7.0, 1.0, 1.0], rejected={4, 5}, batches=3, said=[YES] * 6, said_at_s=20.0)
+    assert cohort.predictions is not None
+    only_first = replace(cohort.predictions, at_s=np.where(cohort.batch == 0, 20.0, np.inf))
+    came = replay(cohort, Options(workers=2, at_evaluators_end=True), only_first)
+    assert list(came.scoring_s) == [20.0, 7.0, 0.0]
+    assert [d.source for d in came.decisions[:4]] == [Source.LEAN, Source.CASCADE, Source.LEAN, Source.LEAN]
 
 
 def test_identical_programs_are_checked_once_and_cached_ones_never() -> None:
