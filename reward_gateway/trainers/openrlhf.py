@@ -25,7 +25,7 @@ def reward_func(queries: Sequence[str], prompts: Sequence[str], labels: Sequence
 
     Raises `RewardServerError` with `on_failure` `raise`, `ConfigurationError`.
     """
-    chosen = scorer(ScoringOptions.of())
+    chosen = scorer(ScoringOptions.of_numbers())
     responses = [_response(query, prompt) for query, prompt in zip(queries, prompts, strict=True)]
     if len(responses) == 1:
         scored = [chosen.sample_now(responses[0], labels[0])]

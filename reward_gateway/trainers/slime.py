@@ -17,7 +17,8 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from reward_gateway.trainers.scoring import ScoringOptions, candidate, scorer
+from reward_gateway.client import ConfigurationError
+from reward_gateway.trainers.scoring import ScoringOptions, candidate, outcome, scorer
 
 _EPSILON = 1e-6  # slime's own
 
@@ -29,10 +30,10 @@ async def reward(args: Any, sample: Any, **_: Any) -> Any:
     """
     if not isinstance(sample, list):
         return await _one(sample)
-    if any(_record(one) for one in sample):
+    if any(_record(one) is not None for one in sample):
         return list(await asyncio.gather(*map(_one, sample)))
-    rows = [candidate(str(i), s.response, _task(s.label), _group(s)) for i, s in enumerate(sample)]
-    return [scored.numbered() for scored in await scorer(ScoringOptions.of()).batch(rows)]
+    rows = [candidate(str(i), s.response, s.label, _group(s)) for i, s in enumerate(sample)]
+    return [scored.numbered() for scored in await scorer(ScoringOptions.of_numbers()).batch(rows)]
 
 
 def post_process(args: Any, samples: Sequence[Any]) -> tuple[list[float], list[Any]]:
@@ -41,11 +42,13 @@ def post_process(args: Any, samples: Sequence[Any]) -> tuple[list[float], list[A
     Groups are the samples of one `group_index`, whatever their number and order: slime's own normalisation reshapes by
     position, and takes the whole batch for one group when a sample is missing. Samples without a reward (a rollout that
     was aborted) count nowhere and get 0. Needs numpy for signals of steps.
+
+    Raises `ConfigurationError` for agents' samples whose mask, spans or `rollout_id` cannot be theirs.
     """
     raw = [_value(sample) for sample in samples]
     plain = [0.0 if value is None else value for value in raw]
     if any(isinstance(sample.reward, dict) and "workflow" in sample.reward for sample in samples):
-        return plain, _token_rewards(samples)
+        return plain, _token_rewards(args, samples)
     by_std = bool(getattr(args, "grpo_std_normalization", True))
     normalised: list[Any] = [0.0] * len(raw)
     groups: dict[Any, list[int]] = {}
@@ -81,43 +84,79 @@ def advantages(args: Any, rollout_data: dict[str, Any]) -> None:
 
 
 async def _one(sample: Any) -> dict[str, Any]:
-    chosen = scorer(ScoringOptions.of())
     record = _record(sample)
-    task = _task(sample.label)
     if record is None:
-        label = task if not isinstance(task, dict) or _group(sample) is None else {"group": _group(sample), **task}
-        return (await chosen.sample(sample.response, label)).numbered()
+        chosen = scorer(ScoringOptions.of_numbers())
+        return (await chosen.sample(sample.response, sample.label, _group(sample))).numbered()
     from reward_gateway.trainers.workflow import rollout_signals
 
-    signals = await rollout_signals(chosen, record, sample.response, task)
+    chosen = scorer(ScoringOptions.of())
+    signals = await rollout_signals(chosen, record, sample.response, sample.label, _group(sample))
     status = "decided" if signals.alpha is not None else "undecided"
     return {"score": float(signals.alpha or 0), "status": status, "workflow": signals.plain()}
 
 
-def _token_rewards(samples: Sequence[Any]) -> list[list[float]]:
+def _token_rewards(args: Any, samples: Sequence[Any]) -> list[list[float]]:
     import numpy as np
 
-    from reward_gateway.trainers.stages import RolloutSignals, encode, token_advantages
+    from reward_gateway.trainers.stages import encode, token_advantages
 
     width = max(sample.response_length for sample in samples)
     codes = np.zeros((len(samples), width), np.int64)
-    # Samples that share a rollout id are parts of one rollout: their steps are numbered on.
-    names = [
-        ("row", row) if _rollout(sample) is None else ("id", _rollout(sample)) for row, sample in enumerate(samples)
-    ]
+    signals = [_signals(sample.reward) for sample in samples]
+    names = _rollouts(args, samples, [one.alpha for one in signals])
     steps: dict[Any, int] = {}
-    for row, (name, sample) in enumerate(zip(names, samples, strict=True)):
+    for row, (name, sample, found) in enumerate(zip(names, samples, signals, strict=True)):
         length = sample.response_length
-        signals = RolloutSignals.of(sample.reward.get("workflow") if isinstance(sample.reward, dict) else None)
-        mask = np.asarray(sample.loss_mask if sample.loss_mask is not None else [1] * length, np.int64)
-        codes[row, :length] = np.asarray(encode(signals, length, steps.get(name, 0)), np.int64) * mask[:length]
-        steps[name] = steps.get(name, 0) + max(1, len(signals.steps))
-    found = token_advantages(codes, [sample.group_index for sample in samples], names).advantages
-    return [found[row, : sample.response_length].tolist() for row, sample in enumerate(samples)]
+        mask = [1] * length if sample.loss_mask is None else sample.loss_mask
+        if len(mask) != length:
+            raise ConfigurationError(f"sample {row}: a loss_mask of {len(mask)} for a response of {length} tokens")
+        try:
+            coded = encode(found, length, steps.get(name, 0))
+        except ValueError as error:
+            raise ConfigurationError(f"sample {row}: {error}") from None
+        codes[row, :length] = np.asarray(coded, np.int64) * np.asarray(mask, np.int64)
+        steps[name] = steps.get(name, 0) + max(1, len(found.steps))
+    per_token = token_advantages(codes, [sample.group_index for sample in samples], names).advantages
+    return [per_token[row, : sample.response_length].tolist() for row, sample in enumerate(samples)]
 
 
-def _rollout(sample: Any) -> Any:
-    return getattr(sample, "rollout_id", None)
+def _signals(reward: Any) -> Any:
+    """Of one sample; where it left no record, its outcome, which counts as planning."""
+    from reward_gateway.trainers.stages import RolloutSignals
+
+    if not isinstance(reward, dict):
+        return RolloutSignals.of(None)
+    if "workflow" in reward:
+        return RolloutSignals.of(reward["workflow"])
+    return RolloutSignals(outcome(reward.get("status", ""), reward.get("verdict", "")), 1)
+
+
+def _rollouts(args: Any, samples: Sequence[Any], alphas: Sequence[int | None]) -> list[Any]:
+    """Each sample's rollout: those of a group that share a `rollout_id` are parts of one, whose steps are numbered on.
+
+    An id that is really the group's is refused: its rollouts would count as one.
+    """
+    names: list[Any] = []
+    groups: dict[Any, list[Any]] = {}
+    first: dict[Any, tuple[int, int]] = {}
+    for row, (sample, alpha) in enumerate(zip(samples, alphas, strict=True)):
+        identifier = getattr(sample, "rollout_id", None)
+        name = (sample.group_index, "row", row) if identifier is None else (sample.group_index, "id", identifier)
+        names.append(name)
+        groups.setdefault(sample.group_index, []).append(name)
+        if alpha is not None and first.setdefault(name, (row, alpha))[1] != alpha:
+            raise ConfigurationError(
+                f"samples {first[name][0]} and {row} share the rollout_id {identifier!r}, which is for the parts of "
+                "one rollout, and differ in their outcome"
+            )
+    for group, members in groups.items():
+        if getattr(args, "n_samples_per_prompt", 1) > 1 and len(members) > 1 and len(set(members)) == 1:
+            raise ConfigurationError(
+                f"all {len(members)} samples of group {group} share the rollout_id {members[0][2]!r}, which is for the "
+                "parts of one rollout"
+            )
+    return names
 
 
 def _value(sample: Any) -> float | None:
@@ -127,10 +166,6 @@ def _value(sample: Any) -> float | None:
 
 def _record(sample: Any) -> Any:
     return (sample.metadata or {}).get("workflow")
-
-
-def _task(label: Any) -> Any:
-    return {"statement": label} if isinstance(label, str) and not label.lstrip().startswith("{") else label
 
 
 def _group(sample: Any) -> str | None:

@@ -4,8 +4,8 @@
 GRPOTrainer(reward_funcs=LeanReward(url="http://rewards:8000"), train_dataset=with_a_column_named_statement, ...)
 ```
 
-The data set's columns `statement` and `header` (optional, one value a row) name the task. TRL hands over a whole
-generation batch at once, so it is one batch of the server too.
+The data set's columns `statement` (None in a row: any theorem counts) and `header` (optional) name the task. TRL hands
+over a whole generation batch at once, so it is one batch of the server too.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from reward_gateway.client import ConfigurationError
 from reward_gateway.trainers.scoring import OnFailure, ScoringOptions, candidate, scorer, text_of
 
 
@@ -37,11 +38,18 @@ class LeanReward:
         header: Sequence[str | None] | None = None,
         **columns: Any,
     ) -> list[float | None]:
-        """One reward a completion, in order. Raises `RewardServerError` with `on_failure` `raise`."""
-        statements = statement or [None] * len(completions)
+        """One reward a completion, in order.
+
+        Raises `RewardServerError` with `on_failure` `raise`, and for refusals always; `ConfigurationError`.
+        """
+        if statement is None:
+            raise ConfigurationError(
+                f"the data set has no column `statement`, only {', '.join(sorted(columns)) or 'the prompts'}: "
+                "None in its rows says that any theorem counts"
+            )
         headers = header or [None] * len(completions)
         groups = {repr(prompt): f"p{index}" for index, prompt in reversed(list(enumerate(prompts)))}
-        rows = zip(prompts, completions, statements, headers, strict=True)
+        rows = zip(prompts, completions, statement, headers, strict=True)
         candidates = [
             candidate(str(index), text_of(completion), {"statement": task, "header": head}, groups[repr(prompt)])
             for index, (prompt, completion, task, head) in enumerate(rows)

@@ -14,9 +14,9 @@ from reward_gateway.trainers.scoring import ScoringOptions, scorer
 
 
 class ProofData(vf.TaskData):  # type: ignore[misc]
-    """A task's row: the theorem to prove, and the preamble in which it elaborates."""
+    """A task's row: the theorem to prove (None: any theorem counts), and the preamble in which it elaborates."""
 
-    statement: str
+    statement: str | None
     header: str | None = None
 
 
@@ -27,7 +27,7 @@ class ProofTask(vf.Task[ProofData]):  # type: ignore[misc]
     async def lean(self, trace: vf.Trace) -> float:
         """Raises `RewardServerError` with `on_failure` `raise`, `ConfigurationError`."""
         label = {"statement": self.data.statement, "header": self.data.header}
-        scored = await scorer(ScoringOptions.of()).sample(trace.last_reply, label)
+        scored = await scorer(ScoringOptions.of_numbers()).sample(trace.last_reply, label)
         trace.info["lean_reward"] = scored.numbered()
         score: float = scored.numbered()["score"]
         return score

@@ -28,7 +28,8 @@ async def compute_score(
 
     Raises `RewardServerError` with `on_failure` `raise` (verl then fails the prompt's group), `ConfigurationError`.
     """
-    return _numbers(await scorer(_options(options)).sample(solution_str, _label(data_source, ground_truth, extra_info)))
+    chosen = scorer(ScoringOptions.of_numbers(**_ours(options)))
+    return _numbers(await chosen.sample(solution_str, ground_truth, _group(data_source, extra_info)))
 
 
 async def compute_workflow_score(
@@ -41,17 +42,15 @@ async def compute_workflow_score(
     """
     from reward_gateway.trainers.workflow import rollout_signals
 
-    label = _label(data_source, ground_truth, extra_info)
+    group = _group(data_source, extra_info)
     record = (extra_info or {}).get("workflow")
-    chosen = scorer(_options(options))
+    chosen = scorer(ScoringOptions.of(**_ours(options)))
     if record is None:
         from reward_gateway.trainers.stages import RolloutSignals
 
-        scored = await chosen.sample(solution_str, label)
-        known = scored.status == "decided"
-        signals = RolloutSignals((1 if scored.verdict == "valid" else -1) if known else None, 1)
+        signals = RolloutSignals((await chosen.sample(solution_str, ground_truth, group)).alpha, 1)
     else:
-        signals = await rollout_signals(chosen, record, solution_str, label)
+        signals = await rollout_signals(chosen, record, solution_str, ground_truth, group)
     return {
         "score": float(signals.alpha or 0),
         "lean_known": float(signals.alpha is not None),
@@ -59,19 +58,14 @@ async def compute_workflow_score(
     }
 
 
-def _options(given: Mapping[str, Any]) -> ScoringOptions:
-    return ScoringOptions.of(**{name: value for name, value in given.items() if name not in _OF_VERL})
+def _ours(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if name not in _OF_VERL}
 
 
-def _label(data_source: str, ground_truth: Any, extra_info: Mapping[str, Any] | None) -> Any:
-    """The task, and as its group the row of the data set where the label names none."""
+def _group(data_source: str, extra_info: Mapping[str, Any] | None) -> str | None:
+    """The row of the data set, for labels that name no group."""
     index = (extra_info or {}).get("index")
-    if index is None or not isinstance(ground_truth, (str, dict)):
-        return ground_truth
-    if isinstance(ground_truth, str) and ground_truth.lstrip().startswith("{"):
-        return ground_truth
-    task = ground_truth if isinstance(ground_truth, dict) else {"statement": ground_truth}
-    return {"group": f"{data_source}-{index}"[:256], **task}
+    return None if index is None else f"{data_source}-{index}"[:256]
 
 
 def _numbers(scored: Scored) -> dict[str, float]:

@@ -13,16 +13,18 @@ from typing import Any
 
 import pytest
 
-from reward_gateway.client import Unavailable, Unreachable
+from reward_gateway.client import ConfigurationError, Refused, Unavailable, Unreachable
 from reward_gateway.trainers import areal, openrlhf, scoring, slime, verl
-from reward_gateway.trainers.scoring import ConfigurationError, ScoringOptions
+from reward_gateway.trainers.scoring import ScoringOptions
 from reward_gateway.trainers.trl import LeanReward
 
 Reply = tuple[int, Any]
 
 
 class Scripted:
-    """Judges by a word in the response: `right`, `wrong`, `timeout`, `down`, `flaky` (down the first time)."""
+    """Judges by a word in the response: `right`, `wrong`, `timeout`, `down`, `flaky` (down the first time), `refused`,
+    `absent` (Lean was not there for it), `forgiven` (the same, but the server gives its own fallback).
+    """
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, dict[str, Any]]] = []
@@ -57,6 +59,8 @@ class Scripted:
         if "flaky" in json.dumps(body) and self.flaky:
             self.flaky -= 1
             return 503, {}
+        if "refused" in json.dumps(body):
+            return 401, {}
         if path == "/compat/slime":
             return 200, self.sample(body["response"])
         if path == "/v1/trajectories/score":
@@ -65,8 +69,8 @@ class Scripted:
             {
                 **{k: v for k, v in self.sample(c["response"]).items() if k in ("verdict", "source", "reason")},
                 "id": c["id"],
-                "reward": None if "timeout" in c["response"] else self.sample(c["response"])["score"],
-                "lean": {"status": "ok"},
+                "reward": self.sample(c["response"])["score"] if self.decides(c["response"]) else None,
+                "lean": {"status": "unavailable" if "absent" in c["response"] else "ok"},
             }
             for c in body["candidates"]
         ]
@@ -75,9 +79,17 @@ class Scripted:
         return 200, {"batch_id": "b", "cutoff": cutoff, "results": results, "stats": stats}
 
     @staticmethod
+    def decides(response: str) -> bool:
+        return not any(word in response for word in ("timeout", "absent", "forgiven"))
+
+    @staticmethod
     def sample(response: str) -> dict[str, Any]:
         if "timeout" in response:
             said = ("unknown", "fallback", "lean_timeout", "fallback")
+        elif "absent" in response:
+            said = ("unknown", "fallback", "not_decided", "fallback")
+        elif "forgiven" in response:
+            said = ("unknown", "fallback", "infrastructure", "fallback")
         elif "wrong" in response:
             said = ("invalid", "lean", "compile_error", "decided")
         else:
@@ -96,6 +108,11 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Scripted]:
     scripted.server.server_close()
 
 
+def sample(response: str, group: int = 0, **fields: Any) -> Any:
+    given = {"label": "theorem t : True", "metadata": {}, "reward": None, "loss_mask": None, "rollout_id": None}
+    return SimpleNamespace(response=response, **{"response_length": 4, "group_index": group, **given, **fields})
+
+
 # Policy
 
 
@@ -107,6 +124,140 @@ def test_a_fallback_must_be_said(monkeypatch: pytest.MonkeyPatch) -> None:
         ScoringOptions.of()
     with pytest.raises(ConfigurationError, match="no option uri"):
         ScoringOptions.of(on_failure="raise", uri="x")
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("patience_s", 0, r"patience_s \(LEAN_REWARD_CLIENT_PATIENCE_S\) cannot be 0"),
+        ("patience_s", "nan", "cannot be nan"),
+        ("deadline_s", -1, r"deadline_s \(LEAN_REWARD_CLIENT_DEADLINE_S\) cannot be -1"),
+        ("fallback", "nan", "finite number"),
+        ("fallback", "-inf", "finite number"),
+        ("url", "rewards:8000", "http://rewards:8000 is needed"),
+        ("key", "s\u00e9cret", "character 2 of 6"),
+    ],
+)
+def test_an_option_that_cannot_be_is_refused_when_it_is_configured(option: str, value: Any, message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message) as raised:
+        LeanReward(**{option: value})
+    assert "cret" not in str(raised.value)
+
+
+def test_a_key_is_in_no_text_of_the_options() -> None:
+    assert "secret" not in repr(ScoringOptions.of(key="secret"))
+
+
+async def test_unscorable_is_refused_where_a_trainer_needs_numbers(
+    server: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(ConfigurationError, match="needs a number"):
+        await verl.compute_score("d", "right", "s", on_failure="unscorable")
+    monkeypatch.setenv("LEAN_REWARD_CLIENT_ON_FAILURE", "unscorable")
+    for call in (
+        lambda: areal.lean_reward("p", "right", statement="s"),
+        lambda: openrlhf.reward_func(["right"], [""], ["s"]),
+        lambda: asyncio.run(slime.reward(None, sample("right"))),
+        lambda: asyncio.run(slime.reward(None, [sample("right")])),
+    ):
+        with pytest.raises(ConfigurationError, match="needs a number"):
+            await asyncio.to_thread(call)
+    assert not server.calls
+
+
+async def test_a_refusal_is_an_error_whatever_is_given_for_failures(
+    server: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(Refused):
+        await LeanReward()(prompts=["p"], completions=["refused"], statement=["s"])
+    options = {"on_failure": "fallback", "fallback": -1}
+    with pytest.raises(Refused):
+        await verl.compute_score("d", "refused", "s", **options)
+    record = {"trajectory": [{"thought": "refused"}], "spans": [[0, 1]], "general_workflow": ["look"], "alpha": 1}
+    with pytest.raises(Refused):
+        await verl.compute_workflow_score("d", "", "s", {"workflow": record}, **options)
+    monkeypatch.setenv("LEAN_REWARD_CLIENT_ON_FAILURE", "fallback")
+    monkeypatch.setenv("LEAN_REWARD_CLIENT_FALLBACK", "-1")
+    with pytest.raises(Refused):
+        await asyncio.to_thread(areal.lean_reward, "p", "refused", statement="s")
+
+
+async def test_a_part_of_the_server_that_was_missing_is_a_failure_and_no_zero(
+    server: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    samples = [sample("right"), sample("absent"), sample("timeout")]
+    with pytest.raises(Unavailable, match="sample 1 of the batch: not_decided"):
+        await slime.reward(None, samples)
+    with pytest.raises(Unavailable, match="a part of the server"):
+        await slime.reward(None, sample("forgiven"))
+    monkeypatch.setenv("LEAN_REWARD_CLIENT_ON_FAILURE", "fallback")
+    monkeypatch.setenv("LEAN_REWARD_CLIENT_FALLBACK", "-1")
+    assert [one["status"] for one in await slime.reward(None, samples)] == ["decided", "failed", "undecided"]
+    assert (await slime.reward(None, sample("forgiven")))["score"] == -1.0
+    found = await LeanReward(on_failure="unscorable")(
+        prompts=["p"] * 2, completions=["right", "absent"], statement="ss"
+    )
+    assert found == [1.0, None]
+    with pytest.raises(Unavailable):
+        await LeanReward(on_failure="raise")(prompts=["p"], completions=["absent"], statement=["s"])
+
+
+# Labels
+
+
+@pytest.mark.parametrize(
+    "label",
+    ["theorem t : True", {"statement": "theorem t : True"}, '{"statement": "theorem t : True", "level": 3}'],
+)
+async def test_a_label_means_the_same_in_every_form(server: Scripted, label: Any) -> None:
+    await slime.reward(None, sample("right", 7, label=label))
+    await slime.reward(None, [sample("right", 7, label=label)])
+    await verl.compute_score("d", "right", label, {"index": 3})
+    await asyncio.to_thread(openrlhf.reward_func, ["right"], [""], [label])
+    (one, many, of_verl, of_openrlhf) = (body for _, body in server.calls)
+    assert one["label"] == {"statement": "theorem t : True", "group": "7"}
+    assert many["candidates"] == [{"id": "0", "response": "right", **one["label"]}]
+    assert of_verl["label"] == {"statement": "theorem t : True", "group": "d-3"}
+    assert of_openrlhf["label"] == {"statement": "theorem t : True"}
+
+
+def test_the_labels_own_group_wins() -> None:
+    task = scoring.task_of({"statement": "s", "group": 3, "group_size": 8}, "other")
+    assert (task.group, task.group_size) == ("3", 8)
+
+
+@pytest.mark.parametrize("label", [None, "", " ", {}, {"stmt": "theorem t : True"}, '{"stmt": 1}', ["s"], "[1]", 3])
+async def test_a_label_without_a_statement_is_refused(server: Scripted, label: Any) -> None:
+    for call in (
+        slime.reward(None, sample("right", label=label)),
+        slime.reward(None, [sample("right", label=label)]),
+        verl.compute_score("d", "right", label),
+    ):
+        with pytest.raises(ConfigurationError, match=r'\{"statement": null\} says that any theorem counts'):
+            await call
+    assert not server.calls
+
+
+def test_a_label_with_other_faults_is_named() -> None:
+    with pytest.raises(ConfigurationError, match="starts like JSON and is none"):
+        scoring.task_of('{"statement": ')
+    with pytest.raises(ConfigurationError, match=r"the label \{'statement': 3\}: `statement`: .*string"):
+        scoring.task_of({"statement": 3})
+
+
+async def test_a_statement_of_none_says_that_any_theorem_counts(server: Scripted) -> None:
+    await slime.reward(None, sample("right", label={"statement": None}))
+    await LeanReward()(prompts=["p"], completions=["right"], statement=[None])
+    assert server.calls[0][1]["label"] == {"statement": None, "group": "0"}
+    assert server.calls[1][1]["candidates"] == [{"id": "0", "response": "right", "group": "p0"}]
+
+
+async def test_a_column_of_another_name_is_refused(server: Scripted) -> None:
+    with pytest.raises(ConfigurationError, match="no column `statement`, only completion_ids, theorem: None"):
+        await LeanReward()(prompts=["p"], completions=["right"], theorem=["s"], completion_ids=[[1]])
+    with pytest.raises(ConfigurationError, match="no `statement`, only theorem: None"):
+        await asyncio.to_thread(areal.lean_reward, "p", "right", theorem="s")
+    assert not server.calls
 
 
 # verl
@@ -129,8 +280,12 @@ async def test_verl_retries_and_then_does_what_it_was_told(server: Scripted) -> 
         await verl.compute_score("d", "down", "s")
     failed = await verl.compute_score("d", "down", "s", on_failure="fallback", fallback=-0.5)
     assert failed == {"score": -0.5, "acc": 0.0, "lean_undecided": 0.0, "lean_failed": 1.0}
+
+
+async def test_a_server_that_stays_away_is_unreachable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("reward_gateway.client._SAMPLE_S", 0.1)
     with pytest.raises(Unreachable):
-        await verl.compute_score("d", "right", "s", url="http://127.0.0.1:1", patience_s=-99.5)
+        await verl.compute_score("d", "right", "s", url="http://127.0.0.1:1", patience_s=0.1)
 
 
 def _rows(body: dict[str, Any]) -> Any:
@@ -159,11 +314,6 @@ async def test_verl_carries_an_agents_signals(server: Scripted) -> None:
 
 
 # slime
-
-
-def sample(response: str, group: int = 0, **fields: Any) -> Any:
-    given = {"label": "theorem t : True", "metadata": {}, "reward": None, "loss_mask": None, "rollout_id": None}
-    return SimpleNamespace(response=response, response_length=4, group_index=group, **{**given, **fields})
 
 
 async def test_slime_takes_one_sample_or_a_group(server: Scripted) -> None:
@@ -205,6 +355,61 @@ async def test_slime_carries_rewards_of_steps(server: Scripted) -> None:
     assert rewards[0][3] == pytest.approx(2 * rewards[0][0])  # a step's weight is shared by its tokens
 
 
+async def test_slime_counts_the_outcome_of_a_sample_that_left_no_record(server: Scripted) -> None:
+    server.trajectories = _rows
+    record = {"trajectory": [{"thought": "a"}], "spans": [[0, 4]], "general_workflow": ["look"]}
+    samples = [sample("wrong", metadata={"workflow": record}), sample("right"), sample("timeout")]
+    for one in samples:
+        one.reward = await slime.reward(None, one)
+    _, rewards = slime.post_process(SimpleNamespace(), samples)
+    assert rewards[1][0] > 0
+    assert rewards[2] == [0.0] * 4
+
+
+def _agents(*parts: tuple[int | None, Any], **fields: Any) -> list[Any]:
+    """Samples of one group with signals of one step; each of an alpha and a rollout id."""
+    return [
+        sample(
+            "x", rollout_id=name, reward={"workflow": {"alpha": a, "stages": 1, "steps": [[0, 4, 0, 1, 0]]}}, **fields
+        )
+        for a, name in parts
+    ]
+
+
+@pytest.mark.parametrize(
+    ("samples", "message"),
+    [
+        (_agents((1, None), (1, None), loss_mask=[1, 1]), "sample 0: a loss_mask of 2 for a response of 4 tokens"),
+        (_agents((1, None), response_length=3), "sample 0: step 0 has the tokens"),
+        (_agents((1, 7), (None, 7), (-1, 7)), "samples 0 and 2 share the rollout_id 7"),
+        (_agents((1, 7), (1, 7)), "all 2 samples of group 0 share the rollout_id 7"),
+    ],
+)
+def test_slime_names_what_cannot_belong_to_a_sample(samples: list[Any], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        slime.post_process(SimpleNamespace(n_samples_per_prompt=2), samples)
+
+
+def test_rollouts_of_different_groups_may_have_one_rollout_id() -> None:
+    samples = _agents((1, 7), (-1, 8))
+    other = _agents((-1, 7), (-1, 8))
+    for one in other:
+        one.group_index = 1
+    _, rewards = slime.post_process(SimpleNamespace(n_samples_per_prompt=2), samples + other)
+    assert rewards[0][0] > 0 > rewards[1][0]
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "message"),
+    [("spans", None, "has no `spans`"), ("spans", [[3, 1]], r"record of the agent loop: span 0 is \[3, 1\]")],
+)
+async def test_a_record_that_cannot_be_used_is_named(server: Scripted, part: str, value: Any, message: str) -> None:
+    server.trajectories = _rows
+    record = {"trajectory": [{"thought": "a"}], "spans": [[0, 4]], "general_workflow": ["look"], "alpha": 1}
+    with pytest.raises(ConfigurationError, match=message):
+        await slime.reward(None, sample("x", metadata={"workflow": {**record, part: value}}))
+
+
 # OpenRLHF, TRL, AReaL
 
 
@@ -234,9 +439,9 @@ async def test_trl_gets_none_for_what_cannot_be_scored(server: Scripted) -> None
 def test_areals_function_can_be_pickled(server: Scripted) -> None:
     function = pickle.loads(pickle.dumps(areal.lean_reward))
     assert function("p", "right", [1], [2], statement="theorem t : True", other=1) == 1.0
-    assert function("p", ["wrong"], [1], [2]) == 0.0
+    assert function("p", ["wrong"], [1], [2], statement=None) == 0.0
     with pytest.raises(Unavailable):
-        function("p", "down", [1], [2])
+        function("p", "down", [1], [2], statement=None)
 
 
 def test_a_scorer_survives_pickling_and_keeps_its_policy(server: Scripted) -> None:
