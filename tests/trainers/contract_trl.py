@@ -62,7 +62,7 @@ def test_a_restart_an_overload_and_a_slow_server_lose_no_reward() -> None:
     trouble.overloads, trouble.delay_s = 1, 1.0
     assert rewards_of(function, list(RESPONSES)) == list(REWARDS)
     trouble.stop()
-    gone = rewards_of(LeanReward(url=trouble.url, patience_s=-89), [RESPONSES[0], RESPONSES[1]])
+    gone = rewards_of(LeanReward(url=trouble.url, deadline_s=0.5, patience_s=0.5), [RESPONSES[0], RESPONSES[1]])
     assert all(reward != reward for reward in gone)  # NaN is TRL's word for unscorable
 
 

@@ -43,7 +43,8 @@ async def test_a_server_that_stays_away_is_an_error_of_the_scoring_or_the_fallba
     trouble: Trouble, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trouble.stop()
-    monkeypatch.setenv("LEAN_REWARD_CLIENT_PATIENCE_S", "-98")
+    monkeypatch.setattr("reward_gateway.client._SAMPLE_S", 0.5)
+    monkeypatch.setenv("LEAN_REWARD_CLIENT_PATIENCE_S", "0.5")
     with pytest.raises(Exception, match=r"Unreachable|127\.0\.0\.1"):
         await scored(RESPONSES[0])
     monkeypatch.setenv("LEAN_REWARD_CLIENT_ON_FAILURE", "fallback")

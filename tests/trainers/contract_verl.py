@@ -61,7 +61,7 @@ async def test_every_response_gets_its_reward_under_the_same_keys() -> None:
     assert len({tuple(answer["reward_extra_info"]) for answer in answers}) == 1
 
 
-async def test_a_restart_an_overload_and_a_slow_server_lose_no_reward() -> None:
+async def test_a_restart_an_overload_and_a_slow_server_lose_no_reward(monkeypatch: pytest.MonkeyPatch) -> None:
     trouble = Trouble()
     naive = manager(url=trouble.url)
     with trouble.down_for(1.5):
@@ -69,9 +69,10 @@ async def test_a_restart_an_overload_and_a_slow_server_lose_no_reward() -> None:
     trouble.overloads, trouble.delay_s = 1, 1.0
     assert (await naive.run_single(sample(RIGHT)))["reward_score"] == 1.0
     trouble.stop()
+    monkeypatch.setattr("reward_gateway.client._SAMPLE_S", 0.5)
     with pytest.raises(Exception, match=r"127\.0\.0\.1"):
-        await manager(url=trouble.url, patience_s=-99).run_single(sample(RIGHT))
-    gone = await manager(url=trouble.url, patience_s=-99, on_failure="fallback", fallback=-1).run_single(sample(RIGHT))
+        await manager(url=trouble.url, patience_s=0.5).run_single(sample(RIGHT))
+    gone = await manager(url=trouble.url, patience_s=0.5, on_failure="fallback", fallback=-1).run_single(sample(RIGHT))
     assert (gone["reward_score"], gone["reward_extra_info"]["lean_failed"]) == (-1.0, 1.0)
 
 
