@@ -32,18 +32,18 @@ def report(
     charts = Charts()
     try:
         for path in output:
-            if path.suffix not in _FORMATS:
+            if path.suffix.lower() not in _FORMATS:
                 raise SourceError(f"--output: {path} ends in none of {', '.join(_FORMATS)}")
         document = make_document(read_sources(files), title, stretches)
         for path in output:
             path.parent.mkdir(parents=True, exist_ok=True)
-            (write_page if path.suffix == ".html" else write_markdown)(document, path, charts)
+            (write_page if path.suffix.lower() == ".html" else write_markdown)(document, path, charts)
     except (SourceError, OSError) as error:
         typer.echo(f"lean-reward report: {error}", err=True)
         raise typer.Exit(2) from None
     if charts.missing is not None:
         typer.echo(f"plots are left out: {charts.missing}", err=True)
     if as_json:
-        typer.echo(json.dumps(document.as_json()))
+        typer.echo(json.dumps(document.as_json(), allow_nan=False))
     elif not output:
         typer.echo(as_markdown(document, {}), nl=False)

@@ -12,7 +12,6 @@ from reward_gateway.reports.stages import RULES, betas, pass_rate, penalized, ru
 from reward_gateway.studies.plots import Curve
 from services.contracts.evaluation import EvaluationReport, Measured
 from services.contracts.evaluator import Interval
-from services.contracts.outcomes import LeanStatus
 from services.contracts.trajectories import TrajectoryScoreResponse
 
 _INTERVAL = "95% interval"
@@ -125,32 +124,30 @@ def _throughput(sources: Sources) -> Iterator[Section]:
     for name, recorded in sources.recordings.items():
         rows += _lean_throughput(name, recorded)
     if rows:
-        note = "A check that the verdict cache answered or that was cancelled is not counted."
+        note = (
+            "Of a recording, every check that a Lean worker ended, with a verdict or at its limit: none that the "
+            "verdict cache answered or a cutoff cancelled."
+        )
         headers = ("source", "what", "programs", "a second", "seconds each")
         yield Section("Throughput", note, Table(headers, rows))
 
 
 def _lean_throughput(name: str, rows: Sequence[Mapping[str, Any]]) -> Iterator[Sequence[Cell]]:
     """Each check counts once, in the batch that it ended in."""
-    ended = {
-        (row["batch"], row["check"]): float(row["check_s"])
-        for row in rows
-        if row["check_s"] is not None and not row["cached"] and row["lean_status"] == LeanStatus.OK.value
-    }
+    ended: dict[tuple[Any, ...], float] = {}
+    open_s: dict[tuple[Any, ...], float] = {}
+    for row in rows:
+        if row["check_s"] is not None and not row["cached"]:
+            batch = (row["received_at"], row["batch"])
+            ended[(*batch, row["check"])] = row["check_s"]
+            open_s[batch] = row["cutoff_s"]
     if not ended:
         return
-    busy_s = sum(ended.values())
-    yield (
-        name,
-        "a Lean worker, while it checks",
-        len(ended),
-        len(ended) / busy_s if busy_s else None,
-        busy_s / len(ended),
-    )
-    seconds = {row["batch"]: row["cutoff_s"] for row in rows}
-    scored_s = sum(seconds.values())
-    rate = len(rows) / scored_s if scored_s else None
-    yield name, "batches, from receipt to cutoff", len(rows), rate, scored_s / len(rows)
+    for what, seconds in (
+        ("a Lean worker, while it checks", sum(ended.values())),
+        ("batches that Lean checked, from receipt to cutoff", sum(open_s.values())),
+    ):
+        yield name, what, len(ended), len(ended) / seconds if seconds else None, seconds / len(ended)
 
 
 def _drift(sources: Sources, stretches: int) -> Iterator[Section]:

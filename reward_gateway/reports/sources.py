@@ -37,6 +37,10 @@ class Sources:
 def read_sources(paths: Iterable[Path]) -> Sources:
     """Read files, and folders of recordings. Raises `SourceError`."""
     given = list(paths)
+    places = [path.resolve() for path in given]
+    for number, path in enumerate(given):
+        if places[number] in places[:number]:
+            raise SourceError(f"{path} is given twice")
     names = Counter(path.name for path in given)
     sources = Sources()
     for path in given:
@@ -61,18 +65,18 @@ def _read_text(path: Path, name: str, sources: Sources) -> None:
         values = [(1, json.loads(whole))]
     except (ValueError, RecursionError):
         values = list(_lines(path, whole))
-    if not values:
+    items = [(number, item) for number, value in values for item in (value if isinstance(value, list) else [value])]
+    if not items:
         raise SourceError(f"{path} is empty")
-    for number, value in values:
-        for item in value if isinstance(value, list) else [value]:
-            try:
-                _sort(item, name, sources)
-            except ValidationError as error:
-                first = error.errors()[0]
-                place = ".".join(map(str, first["loc"]))
-                raise SourceError(f"{path}, line {number}: {place}: {first['msg']}") from None
-            except LookupError:
-                raise SourceError(f"{path}, line {number}: none of {_KINDS}") from None
+    for number, item in items:
+        try:
+            _sort(item, name, sources)
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(map(str, first["loc"]))
+            raise SourceError(f"{path}, line {number}: {place}: {first['msg']}") from None
+        except LookupError:
+            raise SourceError(f"{path}, line {number}: none of {_KINDS}") from None
 
 
 def _lines(path: Path, whole: str) -> Iterable[tuple[int, Any]]:

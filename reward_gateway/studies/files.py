@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -56,13 +58,16 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     """The rows of a file, or of every `*.parquet` file of a folder, in the order of their batches.
 
     Raises:
-        CohortError: nothing is there, a file is no cohort or of a version that is not known here.
+        CohortError: nothing is there, a file is no cohort or of a version that is not known here, or a row holds what
+            has no meaning.
     """
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError:
         raise CohortError(f"{path}: a recorded cohort {NEEDS}") from None
+    if not path.exists():
+        raise CohortError(f"there is no file or folder {path}")
     files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
     if not files:
         raise CohortError(f"{path} holds no *.parquet file")
@@ -80,5 +85,31 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
         missing = [column.name for column in COLUMNS if column.name not in table.column_names]
         if missing:
             raise CohortError(f"{file} lacks the columns {', '.join(missing)}")
-        rows += table.to_pylist()
-    return sorted(rows, key=lambda row: (row["received_at"], row["batch"], row["index"]))
+        found = table.to_pylist()
+        _check(found, file)
+        rows += found
+    ordered = sorted(rows, key=_place)
+    for one, other in pairwise(ordered):
+        if _place(one) == _place(other):
+            raise CohortError(f"{path} holds candidate {one['index']} of batch {one['batch']} twice")
+    return ordered
+
+
+def _place(row: Row) -> tuple[Any, ...]:
+    return row["received_at"], row["batch"], row["index"]
+
+
+def _check(rows: Sequence[Row], file: Path) -> None:
+    """Raises `CohortError` for the first value of a column that is none of that column's."""
+    for column in COLUMNS:
+        words = None if column.words is None else {word.value for word in column.words}
+        for number, row in enumerate(rows, start=1):
+            value = row[column.name]
+            if value is None:
+                right = column.optional
+            elif column.kind == "number":
+                right = isinstance(value, float | int) and 0 <= value < math.inf
+            else:
+                right = words is None or value in words
+            if not right:
+                raise CohortError(f"{file}, row {number}: {column.name} is {value!r}")

@@ -24,7 +24,7 @@ class Curve:
 
 def check_plot(path: Path) -> None:
     """Whether a plot can be written under that name, before the work is done. Raises `PlotError`."""
-    if path.suffix not in (".png", ".svg"):
+    if path.suffix.lower() not in (".png", ".svg"):
         raise PlotError(f"{path}: the name of a plot ends in .png or .svg")
     try:
         import matplotlib  # noqa: F401
@@ -53,6 +53,6 @@ def write_plot(path: Path, curves: Sequence[Curve]) -> None:
             axes.legend()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, dpi=150, metadata={"Date": None} if path.suffix == ".svg" else None)
+        figure.savefig(path, dpi=150, metadata={"Date": None} if path.suffix.lower() == ".svg" else None)
     except OSError as error:
         raise PlotError(f"cannot write {path}: {error}") from None

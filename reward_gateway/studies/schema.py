@@ -6,25 +6,33 @@ digests are keyed with a secret of the folder, so that they can be joined but no
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import NamedTuple
+
+from services.contracts.outcomes import LeanStatus, Reason, Verdict
+from services.contracts.proofs import Mode
 
 VERSION = 1
 VERSION_KEY = b"lean_reward.cohort"
 
 
 class Column(NamedTuple):
-    """`kind`: `text`, `word` (one of few texts), `count`, `number`, `flag`, `time` (UTC) or `numbers`."""
+    """`kind`: `text`, `word` (one of few texts), `count`, `number`, `flag`, `time` (UTC) or `numbers`.
+
+    `words`: those that a reader goes by, and that no other may stand for.
+    """
 
     name: str
     kind: str
     meaning: str
     optional: bool = False
+    words: type[Enum] | None = None
 
 
 COLUMNS = (
     Column("batch", "text", "Digest of the batch's id (the id itself with `recorder.code`)."),
     Column("received_at", "time", "When the batch was received."),
-    Column("mode", "word", "Who could decide: `hybrid`, `lean` or `evaluator`."),
+    Column("mode", "word", "Who could decide: `hybrid`, `lean` or `evaluator`.", words=Mode),
     Column("cutoff_policy", "word", "The event that was to end the batch."),
     Column("cutoff_reason", "word", "What ended it."),
     Column("cutoff_s", "number", "When it ended, seconds after receipt."),
@@ -39,10 +47,10 @@ COLUMNS = (
     Column("code", "text", "The program, with `recorder.code`.", optional=True),
     Column("characters", "count", "Length of the program.", optional=True),
     Column("features", "numbers", "What the check-time predictor sees of the program.", optional=True),
-    Column("precheck", "word", "Why the precheck rejected it; null where it passed.", optional=True),
-    Column("lean_status", "word", "What became of its Lean check by the cutoff."),
-    Column("lean_verdict", "word", "Lean's verdict; `unknown` without one."),
-    Column("lean_reason", "word", "Lean's reason.", optional=True),
+    Column("precheck", "word", "Why the precheck rejected it; null where it passed.", optional=True, words=Reason),
+    Column("lean_status", "word", "What became of its Lean check by the cutoff.", words=LeanStatus),
+    Column("lean_verdict", "word", "Lean's verdict; `unknown` without one.", words=Verdict),
+    Column("lean_reason", "word", "Lean's reason.", optional=True, words=Reason),
     Column("check_s", "number", "Time of the check itself, seconds.", optional=True),
     Column("lean_at_s", "number", "When the gateway had Lean's answer, seconds after receipt.", optional=True),
     Column("cached", "flag", "The verdict cache answered."),
@@ -51,10 +59,16 @@ COLUMNS = (
         "flag",
         "A prediction of valid counts for nothing: the statement is not in the program, or no model saw all of it.",
     ),
-    Column("predicted", "word", "The evaluator's verdict; null where none came by the cutoff.", optional=True),
-    Column("predicted_reason", "word", "Its reason.", optional=True),
+    Column(
+        "predicted",
+        "word",
+        "The evaluator's verdict; null where none came by the cutoff.",
+        optional=True,
+        words=Verdict,
+    ),
+    Column("predicted_reason", "word", "Its reason.", optional=True, words=Reason),
     Column("gate", "number", "The gate's probability of valid.", optional=True),
-    Column("feedback", "word", "The feedback model's verdict.", optional=True),
+    Column("feedback", "word", "The feedback model's verdict.", optional=True, words=Verdict),
     Column("predicted_at_s", "number", "When the gateway had the prediction, seconds after receipt.", optional=True),
     Column("model", "word", "The models that predicted.", optional=True),
 )

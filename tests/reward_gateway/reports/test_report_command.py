@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import re
 from datetime import datetime, timedelta, timezone
 from html.parser import HTMLParser
@@ -41,7 +42,7 @@ def _sections(*arguments: Any) -> dict[str, list[dict[str, Any]]]:
     }
 
 
-def _recording(folder: Path, batches: int) -> Path:
+def _rows(batches: int) -> list[dict[str, Any]]:
     """Four candidates a batch: Lean decided two of them, and the evaluator is wrong on one of these in odd batches."""
     pytest.importorskip("pyarrow")
     blank = {"text": "", "word": "", "count": 0, "number": 0.0, "flag": False, "time": datetime.now(timezone.utc)}
@@ -73,6 +74,11 @@ def _recording(folder: Path, batches: int) -> Path:
                     "gate": 0.5,
                 }
             )
+    return rows
+
+
+def _recording(folder: Path, batches: int) -> Path:
+    rows = _rows(batches)
     folder.mkdir()
     write_rows(folder / "one.parquet", rows)
     return folder
@@ -169,7 +175,22 @@ def test_a_recording_gives_drift_by_step_and_throughput(tmp_path: Path) -> None:
     ]
     lean, batches = found["Throughput"]
     assert (lean["programs"], lean["a second"]) == (8, 2.0)
-    assert (batches["programs"], batches["a second"]) == (16, 2.0)
+    assert (batches["programs"], batches["a second"]) == (8, 1.0)
+
+
+def test_the_throughput_is_of_all_checks_that_workers_ended_and_of_them_alone(tmp_path: Path) -> None:
+    rows = _rows(3)
+    for row in rows[4:8]:
+        row["batch"] = rows[0]["batch"]  # the id again, at another time
+    rows[1] |= {"lean_status": "timeout", "lean_verdict": "unknown", "check_s": 3.5}
+    rows[2] |= {"precheck": "no_code", "check": None, "lean_status": "skipped"}
+    rows[5] |= {"cached": True}
+    for row in rows[8:]:
+        row |= {"mode": "evaluator", "lean_status": "skipped", "lean_verdict": "unknown", "check_s": None}
+    write_rows(tmp_path / "run.parquet", rows)
+    lean, batches = _sections(tmp_path / "run.parquet")["Throughput"]
+    assert (lean["programs"], lean["seconds each"]) == (3, 1.5)
+    assert (batches["programs"], batches["seconds each"]) == (3, pytest.approx(4 / 3))
 
 
 def test_drift_over_time_is_of_the_audited_sample_where_there_is_one(tmp_path: Path) -> None:
@@ -284,6 +305,7 @@ def test_escaped_text_is_one_line_without_markdown() -> None:
     ("content", "said"),
     [
         ("", "is empty"),
+        ("[]", "is empty"),
         ("nothing", "line 1: no JSON"),
         ("[" * 100_000, "line 1: no JSON"),
         ('{"a": 1}', "line 1: none of"),
@@ -296,6 +318,28 @@ def test_a_file_that_is_nothing_of_ours_is_named(content: str, said: str, tmp_pa
     ended = _run(file)
     assert ended.exit_code == 2
     assert said in ended.output
+
+
+def test_a_file_that_is_given_twice_is_not_counted_twice(tmp_path: Path) -> None:
+    file = tmp_path / "run.json"
+    file.write_text(json.dumps(_group("g", [1, 1], 1, [])), encoding="utf-8")
+    ended = _run(file, tmp_path / "." / "run.json")
+    assert (ended.exit_code, "is given twice" in ended.output) == (2, True), ended.output
+
+
+def test_a_time_that_is_no_number_is_named_and_not_printed(tmp_path: Path) -> None:
+    rows = _rows(1)
+    rows[1]["check_s"] = math.nan
+    write_rows(tmp_path / "run.parquet", rows)
+    ended = _run(tmp_path / "run.parquet", "--json")
+    assert (ended.exit_code, "run.parquet, row 2: check_s is nan" in ended.output) == (2, True), ended.output
+
+
+def test_the_ending_of_a_report_may_be_in_capitals(tmp_path: Path) -> None:
+    file, page = tmp_path / "run.json", tmp_path / "report.HTML"
+    file.write_text(json.dumps(_group("g", [1, 1], 1, [])), encoding="utf-8")
+    assert _run(file, "-o", page).exit_code == 0
+    assert "<table>" in page.read_text(encoding="utf-8")
 
 
 def test_other_formats_are_refused_before_anything_is_read(tmp_path: Path) -> None:

@@ -185,19 +185,19 @@ def test_an_overhead_that_the_recording_does_not_tell_is_said_to_be_taken_as_0(t
 
 
 def test_a_plan_names_the_fleet_and_writes_its_curves(tmp_path: object) -> None:
-    status, text = run("plan", "--batch", "64", "--trainers", "3", "--json", "--plot", f"{tmp_path}/p.svg")
+    status, text = run("plan", "--batch", "64", "--trainers", "3", "--json", "--plot", f"{tmp_path}/p.SVG")
     assert status == 0, text
     told = json.loads(text)
     assert told["fleet"]["lean_share"] >= 0.43
     assert len(told["by_workers"]) >= 3
-    with open(f"{tmp_path}/p.svg", encoding="utf-8") as file:
+    with open(f"{tmp_path}/p.SVG", encoding="utf-8") as file:
         assert "<svg" in file.read()
 
 
 @pytest.mark.parametrize(
     ("arguments", "status", "says"),
     [
-        (("replay", "nowhere.parquet"), 2, "cannot read nowhere.parquet"),
+        (("replay", "nowhere.parquet"), 2, "there is no file or folder nowhere.parquet"),
         (("replay", "--cutoff", "soon"), 2, "neither seconds above 0"),
         (("replay", "x.parquet", "--paper"), 2, "leave out COHORT"),
         (("replay", "--paper", "--workers", "8", "--plot", "x.svg"), 2, "leave out --workers, --plot"),

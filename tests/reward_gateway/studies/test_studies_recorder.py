@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import datetime
+import math
 import os
 import signal
 import socket
@@ -24,7 +25,7 @@ from reward_gateway.batches.plan import make_plan
 from reward_gateway.batches.state import BatchState, Cut
 from reward_gateway.studies import recorder as recording
 from reward_gateway.studies.cohort import NO, OPEN, YES, CohortError
-from reward_gateway.studies.files import arrow_schema, read_rows
+from reward_gateway.studies.files import arrow_schema, read_rows, write_rows
 from reward_gateway.studies.recorded import cohort_of, mix, overhead_s, read_cohort, timeout_s
 from reward_gateway.studies.recorder import Recorder
 from reward_gateway.studies.replay import Options, replay
@@ -248,7 +249,7 @@ def test_a_file_that_is_no_cohort_is_refused_with_its_reason(tmp_path: Path, tab
 
 def test_what_is_no_parquet_or_not_there_is_refused_with_its_reason(tmp_path: Path) -> None:
     (tmp_path / "x.parquet").write_text("not parquet")
-    for path, says in ((tmp_path, "cannot read"), (tmp_path / "gone", "cannot read")):
+    for path, says in ((tmp_path, "cannot read"), (tmp_path / "gone", "there is no file or folder")):
         with pytest.raises(CohortError, match=says):
             read_cohort(path)
     (tmp_path / "empty").mkdir()
@@ -338,6 +339,23 @@ def test_lean_was_not_asked_in_mode_evaluator_and_the_evaluator_ends_the_batch()
 def test_a_status_that_does_not_exist_is_refused() -> None:
     with pytest.raises(CohortError, match="cannot be used"):
         cohort_of([row(0, lean_status="maybe")], "x")
+
+
+@pytest.mark.parametrize(
+    ("values", "says"),
+    [
+        ({"check_s": math.nan}, r"x\.parquet, row 2: check_s is nan"),
+        ({"check_s": -1.0}, r"x\.parquet, row 2: check_s is -1\.0"),
+        ({"lean_at_s": math.inf}, r"x\.parquet, row 2: lean_at_s is inf"),
+        ({"lean_verdict": "perhaps"}, r"x\.parquet, row 2: lean_verdict is 'perhaps'"),
+        ({"index": 0}, "holds candidate 0 of batch b twice"),
+    ],
+)
+def test_a_row_without_meaning_is_named(tmp_path: Path, values: dict[str, Any], says: str) -> None:
+    told = {"mode": "lean", "cutoff_policy": "all", "cutoff_reason": "all", "cutoff_s": 9.0, "scheduling": "fifo"}
+    write_rows(tmp_path / "x.parquet", [row(0, **told), {**row(1, **told), **values}])
+    with pytest.raises(CohortError, match=says):
+        read_cohort(tmp_path / "x.parquet")
 
 
 def test_an_answer_that_took_its_whole_limit_is_still_an_answer() -> None:

@@ -51,4 +51,5 @@ def _recording(folder: Path) -> None:
     blank = {"text": "", "word": "", "count": 0, "number": 0.0, "flag": False, "time": datetime.now(timezone.utc)}
     row = {column.name: blank[column.kind] for column in COLUMNS if not column.optional}
     folder.mkdir()
-    write_rows(folder / "one.parquet", [{**row, "lean_status": "ok", "lean_verdict": "valid", "predicted": "valid"}])
+    told = {"mode": "hybrid", "lean_status": "ok", "lean_verdict": "valid", "predicted": "valid"}
+    write_rows(folder / "one.parquet", [{**row, **told}])
