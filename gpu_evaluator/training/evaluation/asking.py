@@ -23,7 +23,7 @@ _LOOK_S = 0.05
 _CONNECT_S = 10.0
 
 Ask = Callable[[EvaluateRequest], AsyncIterator[Prediction]]
-Progress = Callable[[int], None]
+Heard = Callable[[Prediction, int], None]
 
 
 class AskError(Exception):
@@ -38,10 +38,10 @@ class Answers:
     seconds: float
 
 
-async def ask_all(
-    ask: Ask, programs: Mapping[str, str], method: EvaluationMethod | None, progress: Progress
-) -> Answers:
-    """One prediction for each program (id to code), with its trace. `progress` gets the number of those there are.
+async def ask_all(ask: Ask, programs: Mapping[str, str], method: EvaluationMethod | None, heard: Heard) -> Answers:
+    """One prediction for each program (id to code), with its trace.
+
+    `heard` gets each as it comes, and the number of programs that have one.
 
     Raises `AskError` when an answer ends without a prediction for every program.
     """
@@ -55,7 +55,7 @@ async def ask_all(
         )
         async for prediction in ask(request):
             found[prediction.id] = prediction
-            progress(len(found))
+            heard(prediction, len(found))
         if missing := sum(name not in found for name in part):
             raise AskError(f"its answer ended without {missing} of {len(part)} predictions")
     return Answers(list(found.values()), time.monotonic() - begin)

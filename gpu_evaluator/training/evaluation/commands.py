@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from gpu_evaluator.training.evaluation.asking import Answers, Ask
     from gpu_evaluator.training.evaluation.programs import Judged, Labels, PredictionLine
     from services.contracts.evaluation import EvaluationReport, Throughput
+    from services.contracts.evaluator import Prediction
     from services.runtime.settings import Settings
 
 _WIDTH_WITHOUT_TERMINAL = 160
@@ -57,6 +58,7 @@ def evaluate(
         _check_plot(plot)
         _check_source(predictions, url, engine, method, save)
         _check_folders(plot, save)
+        _check_save(save, [*labels, *validation, *([against] if against else [])])
         given: dict[str, Any] = {"evaluator": {"engine": engine}} if engine else {}
         source = _Source(load_settings(**given), predictions, url, engine, method, save)
         parts = [read_labels(labels)] + ([read_labels(validation)] if validation else [])
@@ -64,7 +66,11 @@ def evaluate(
         test, other = judged[0], None
         if against is not None:
             test, accepted = pair(test, read_predictions([against]), left_out)
+            if judged[0] and not test:
+                raise ValueError(f"--against: {against} has no verdict on any of the programs")
             other = (against.stem, accepted)
+        if validation and not judged[1]:
+            raise ValueError("no validation program has a prediction")
         study = measure(
             test,
             judged[1] if validation else (),
@@ -119,12 +125,25 @@ class _Source:
             judged = [join(part, by_id, count) for part, count in zip(parts, counts, strict=True)]
         else:
             by_place = [part.predictions for part in parts]
-            if self._url or self._engine or not all(by_place):
+            if self._url or self._engine or not any(by_place):
                 by_place, throughput = self._ask(parts)
+            else:
+                self._check_brought(by_place)
             judged = [join_places(*each) for each in zip(parts, by_place, counts, strict=True)]
         for count in counts[1:]:
             left_out.update({f"validation: {reason}": number for reason, number in count.items()})
         return judged, left_out, throughput
+
+    def _check_brought(self, by_place: Sequence[Mapping[int, PredictionLine]]) -> None:
+        """Nobody is asked where labels bring predictions: those of another evaluator would stand beside them."""
+        if not all(by_place):
+            lacking = "validation" if by_place[0] else "test"
+            raise ValueError(f"the {lacking} programs have no predictions, the others do; give -p, --url or --engine")
+        options = {"--method": self._method, "--save": self._save}
+        if given := [option for option, value in options.items() if value is not None]:
+            raise ValueError(
+                f"the labels bring their predictions: leave {' and '.join(given)} out, or give --url or --engine"
+            )
 
     def _ask(self, parts: Sequence[Labels]) -> tuple[list[dict[int, PredictionLine]], Throughput]:
         from gpu_evaluator.training.evaluation.programs import PredictionLine
@@ -132,18 +151,17 @@ class _Source:
         from services.runtime.logging import configure_logging
 
         configure_logging(self._settings.log, service="evaluate")
+        if self._save is not None:
+            _check_ids(parts)
         places = [(number, place) for number, part in enumerate(parts) for place in range(len(part.programs))]
         names = {(number, place): f"{number}.{place}" for number, place in places}
         programs = {name: parts[number].programs[place].program for (number, place), name in names.items()}
         if self.name is None:
             self.name = self._settings.evaluator.engine
-        answers = asyncio.run(_ask(self._asked(), programs, self._method))
+        known_as = {name: parts[number].programs[place].id for (number, place), name in names.items()}
+        with _saving(self._save, known_as) as keep:
+            answers = asyncio.run(_ask(self._asked(), programs, self._method, keep))
         found = {prediction.id: prediction for prediction in answers.predictions}
-        if self._save is not None:
-            with self._save.open("w", encoding="utf-8") as file:
-                for (number, place), name in names.items():
-                    known_as = parts[number].programs[place].id or name
-                    file.write(found[name].model_copy(update={"id": known_as}).model_dump_json() + "\n")
         by_place: list[dict[int, PredictionLine]] = [{} for _ in parts]
         for (number, place), name in names.items():
             by_place[number][place] = PredictionLine.model_validate(found[name].model_dump())
@@ -160,7 +178,10 @@ class _Source:
 
 
 async def _ask(
-    asked: AbstractAsyncContextManager[Ask], programs: dict[str, str], method: EvaluationMethod | None
+    asked: AbstractAsyncContextManager[Ask],
+    programs: dict[str, str],
+    method: EvaluationMethod | None,
+    keep: Callable[[Prediction], None],
 ) -> Answers:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -170,8 +191,35 @@ async def _ask(
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True)) as bar:
         task = bar.add_task("predicting", total=len(programs))
+
+        def heard(prediction: Prediction, done: int) -> None:
+            keep(prediction)
+            bar.update(task, completed=done)
+
         async with asked as ask:
-            return await ask_all(ask, programs, method, lambda done: bar.update(task, completed=done))
+            return await ask_all(ask, programs, method, heard)
+
+
+@contextmanager
+def _saving(path: Path | None, known_as: Mapping[str, str | None]) -> Iterator[Callable[[Prediction], None]]:
+    """Keeps every answer under the id of its program, as it comes: an interrupted run has what it heard.
+
+    The file begins with the first answer, so that an earlier one outlives an evaluator that is not there.
+    """
+    from gpu_evaluator.training.evaluation.programs import is_news
+
+    with ExitStack() as stack:
+        file: TextIO | None = None
+
+        def keep(prediction: Prediction) -> None:
+            nonlocal file
+            if path is None or is_news(prediction):
+                return
+            if file is None:
+                file = stack.enter_context(path.open("w", encoding="utf-8", buffering=1))
+            file.write(prediction.model_copy(update={"id": known_as[prediction.id]}).model_dump_json() + "\n")
+
+        yield keep
 
 
 def _check_plot(plot: Path | None) -> None:
@@ -180,7 +228,7 @@ def _check_plot(plot: Path | None) -> None:
 
     if plot is None:
         return
-    if plot.suffix not in (".png", ".svg"):
+    if plot.suffix.lower() not in (".png", ".svg"):
         raise ValueError(f"--plot: {plot} ends in neither .png nor .svg")
     if find_spec("matplotlib") is None:
         raise ValueError("--plot needs an extra: pip install 'lean-reward[studies]'")
@@ -204,8 +252,26 @@ def _check_folders(*files: Path | None) -> None:
             raise ValueError(f"{file}: there is no folder {file.parent}")
 
 
+def _check_save(save: Path | None, inputs: Sequence[Path]) -> None:
+    if save is None:
+        return
+    if save.suffix == ".parquet":
+        raise ValueError(f"--save: {save} would be read as Parquet, and JSON lines are written")
+    if save.resolve() in [path.resolve() for path in inputs]:
+        raise ValueError(f"--save: {save} is read here, and would be lost")
+
+
+def _check_ids(parts: Sequence[Labels]) -> None:
+    """Saved answers are found again by id."""
+    ids = [program.id for part in parts for program in part.programs]
+    if None in ids:
+        raise ValueError("--save: a labelled program has no id, and its answer could not be found again")
+    if twice := [name for name, count in Counter(ids).items() if count > 1]:
+        raise ValueError(f"--save: the id {twice[0]!r} is of a test and of a validation program")
+
+
 def _warn_of_shared_problems(judged: Sequence[Sequence[Judged]]) -> None:
-    test, validation = ({j.label.problem for j in part} for part in judged)
+    test, validation = ({(j.label.benchmark, j.label.problem) for j in part} for part in judged)
     if shared := len(test & validation):
         typer.echo(f"warning: {shared} problems are in the test and in the validation programs", err=True)
 

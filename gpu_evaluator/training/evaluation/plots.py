@@ -29,6 +29,7 @@ def plot(study: Study, path: Path) -> None:
         axes.set_xscale("log", base=2)
         axes.set(xlabel="Lean checks in each pool", ylabel="pools with a proof found", title=part.benchmark)
     for axes in (roc, *others):
-        axes.legend()
+        if axes.get_legend_handles_labels()[0]:  # no curve without both classes
+            axes.legend()
         axes.grid(alpha=0.3)
     figure.savefig(path)

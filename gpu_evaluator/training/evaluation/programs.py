@@ -11,6 +11,7 @@ from typing import TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gpu_evaluator.training.records import RecordError, read_lines
+from services.contracts.evaluator import Prediction
 from services.contracts.outcomes import Reason, Verdict
 
 _Model = TypeVar("_Model", bound=BaseModel)
@@ -100,11 +101,15 @@ class Labels:
 
 
 def read_labels(paths: Iterable[Path]) -> Labels:
-    """Read labelled programs. Raises `RecordError`: a file, a line without a verdict, an id twice."""
+    """Read labelled programs. Raises `RecordError`: a file, a line without a verdict, an id or a file twice."""
     labels = Labels([], {}, None)
     models: set[str] = set()
     ids: set[str] = set()
+    places: set[Path] = set()
     for path in paths:
+        if path.resolve() in places:
+            raise RecordError(f"{path} is given twice")
+        places.add(path.resolve())
         for number, line in read_rows(LabelLine, path):
             if line.verdict is Verdict.UNKNOWN:
                 raise RecordError(f"{path}, line {number}: no verdict")
@@ -137,7 +142,7 @@ def read_predictions(paths: Iterable[Path]) -> dict[str, PredictionLine]:
     return found
 
 
-def is_news(line: PredictionLine) -> bool:
+def is_news(line: PredictionLine | Prediction) -> bool:
     """It only says that the program passed the gate and waits for the feedback model."""
     return line.verdict is Verdict.UNKNOWN and line.reason is Reason.NOT_DECIDED and line.gate is not None
 

@@ -16,7 +16,11 @@ from gpu_evaluator.commands import app
 from gpu_evaluator.engines.linear.engine import LinearFeedback, LinearGate
 from gpu_evaluator.pool import Pair, Stage
 from gpu_evaluator.training.evaluation.asking import AskError, ask_all, at_url
+from gpu_evaluator.training.evaluation.commands import _saving
+from gpu_evaluator.training.evaluation.programs import read_predictions
 from services.contracts.evaluation import EvaluationReport
+from services.contracts.evaluator import Prediction
+from services.contracts.outcomes import Reason, Verdict
 from tests.gpu_evaluator.served import serve
 
 STATE = "/- <feedback>\n-- proof state:\n⊢ 1 = 1\n</feedback> -/\n"
@@ -269,7 +273,7 @@ async def test_an_evaluator_at_a_url_is_asked_for_every_program() -> None:
     async with serve([pair]) as served:
         await served.until_ready()
         async with at_url(str(served.client.base_url), None, 10.0) as ask:
-            answers = await ask_all(ask, programs, None, seen.append)
+            answers = await ask_all(ask, programs, None, lambda _, done: seen.append(done))
     assert {p.id for p in answers.predictions} == set(programs)
     assert seen == list(range(1, 21))
     assert all(p.gate is not None for p in answers.predictions)
@@ -278,7 +282,94 @@ async def test_an_evaluator_at_a_url_is_asked_for_every_program() -> None:
 async def test_nobody_at_the_url_is_said() -> None:
     async with at_url("http://127.0.0.1:9", None, 1.0) as ask:
         with pytest.raises(AskError, match=r"127\.0\.0\.1:9"):
-            await ask_all(ask, {"c": "theorem t : True := trivial"}, None, lambda _: None)
+            await ask_all(ask, {"c": "theorem t : True := trivial"}, None, lambda *_: None)
+
+
+def _export(path: Path, numbers: range) -> Path:
+    return _write(
+        path, [_label(n, predicted="valid" if n % 3 == 0 else "invalid", gate=0.5, model="m") for n in numbers]
+    )
+
+
+def test_an_exports_predictions_are_not_measured_beside_those_of_another_evaluator(tmp_path: Path) -> None:
+    export, labels = _export(tmp_path / "export.jsonl", range(6)), tmp_path / "labels.jsonl"
+    _write(labels, [_label(n) for n in range(6, 12)])
+    ended = _run(export, "--validation", labels)
+    assert (ended.exit_code, "the validation programs have no predictions" in ended.output) == (2, True), ended.output
+    ended = _run(labels, "--validation", export)
+    assert (ended.exit_code, "the test programs have no predictions" in ended.output) == (2, True), ended.output
+    assert _report(export, "--validation", _export(tmp_path / "v.jsonl", range(6, 12))).evaluator == "m"
+    ended = _run(export, "--method", "gate")
+    assert (ended.exit_code, "leave --method out" in ended.output) == (2, True), ended.output
+
+
+def test_validation_programs_without_predictions_are_said(tmp_path: Path) -> None:
+    labels = _write(tmp_path / "labels.jsonl", [_label(n) for n in range(6)])
+    validation = _write(tmp_path / "validation.jsonl", [_label(n) for n in range(6, 9)])
+    ended = _run(labels, "-p", _write(tmp_path / "p.jsonl", _good_predictions(6)), "--validation", validation)
+    assert (ended.exit_code, "no validation program has a prediction" in ended.output) == (2, True), ended.output
+
+
+def test_another_evaluators_file_without_a_verdict_is_named(tmp_path: Path) -> None:
+    labels = _write(tmp_path / "labels.jsonl", [_label(n) for n in range(6)])
+    predictions = _write(tmp_path / "p.jsonl", _good_predictions(6))
+    ended = _run(labels, "-p", predictions, "--against", _write(tmp_path / "other.jsonl", []))
+    assert ended.exit_code == 2
+    assert "other.jsonl has no verdict" in ended.output.replace("\n", "")
+
+
+def test_only_problems_of_one_benchmark_are_the_same(tmp_path: Path) -> None:
+    labels = _write(tmp_path / "labels.jsonl", [_label(n, benchmark="miniF2F") for n in range(6)])
+    predictions = _write(tmp_path / "p.jsonl", _good_predictions(12))
+    for benchmark, warned in (("miniF2F", True), ("ProofNet", False)):
+        rows = [_label(n, benchmark=benchmark) | {"group": f"p{n // 3 - 2}"} for n in range(6, 12)]
+        validation = _write(tmp_path / "validation.jsonl", rows)
+        ended = _run(labels, "-p", predictions, "--validation", validation, "--resamples", 5)
+        assert ("2 problems are in the test" in ended.output) is warned
+
+
+def test_a_file_of_labels_that_is_given_twice_is_refused(tmp_path: Path) -> None:
+    labels = _write(tmp_path / "labels.jsonl", [{**_label(n), "id": None} for n in range(3)])
+    ended = _run(labels, tmp_path / "." / "labels.jsonl")
+    assert (ended.exit_code, "is given twice" in ended.output.replace("\n", "")) == (2, True), ended.output
+
+
+def test_answers_that_could_not_be_read_again_are_not_asked_for(tmp_path: Path) -> None:
+    labels = _write(tmp_path / "labels.jsonl", [_label(n) for n in range(3)])
+    before = labels.read_text(encoding="utf-8")
+    nameless = _write(tmp_path / "nameless.jsonl", [{**_label(n), "id": None} for n in range(3)])
+    shared = _write(tmp_path / "shared.jsonl", [_label(n) for n in (2, 3)])
+    nobody, saved = ("--url", "http://127.0.0.1:9"), tmp_path / "saved.jsonl"
+    saved.write_text("earlier", encoding="utf-8")
+    for arguments, says in (
+        ((labels, "--save", labels), "is read here"),
+        ((nameless, "--save", saved), "has no id"),
+        ((labels, "--validation", shared, "--save", saved), "the id 'c2' is of a test and of a validation program"),
+        ((labels, "--save", tmp_path / "saved.parquet"), "would be read as Parquet"),
+        ((labels, "--save", saved), "127.0.0.1:9"),
+    ):
+        ended = _run(*arguments, *nobody)
+        assert (ended.exit_code, says in ended.output.replace("\n", "")) == (2, True), ended.output
+    assert (labels.read_text(encoding="utf-8"), saved.read_text(encoding="utf-8")) == (before, "earlier")
+
+
+def test_answers_are_kept_as_they_come(tmp_path: Path) -> None:
+    saved = tmp_path / "saved.jsonl"
+    passed = Prediction(id="0.1", verdict=Verdict.UNKNOWN, reason=Reason.NOT_DECIDED, gate=0.7)
+    with _saving(saved, {"0.0": "c0", "0.1": "c1"}) as keep:
+        keep(passed)
+        keep(Prediction.model_validate({**_prediction(0, 0.9, "valid"), "id": "0.0"}))
+        assert list(read_predictions([saved])) == ["c0"], "an interrupted run has them"
+        assert len(saved.read_text(encoding="utf-8").splitlines()) == 1, "news is no answer"
+
+
+@pytest.mark.filterwarnings("error")
+def test_one_class_alone_is_drawn_without_a_complaint(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    labels = _write(tmp_path / "labels.jsonl", [_label(n) for n in (0, 3, 6)])
+    plot = tmp_path / "curves.PNG"
+    _report(labels, "-p", _write(tmp_path / "p.jsonl", _good_predictions(7)), "--plot", plot)
+    assert plot.read_bytes()[:4] == b"\x89PNG"
 
 
 def test_the_engine_of_the_settings_is_asked_and_its_answers_kept(tmp_path: Path) -> None:
