@@ -125,8 +125,8 @@ def _throughput(sources: Sources) -> Iterator[Section]:
         rows += _lean_throughput(name, recorded)
     if rows:
         note = (
-            "Of a recording, every check that a Lean worker ended, with a verdict or at its limit: none that the "
-            "verdict cache answered or a cutoff cancelled."
+            "Of a recording, every check that a Lean worker ended, with a verdict, at its limit or in a crash: none "
+            "that the verdict cache answered or a cutoff cancelled."
         )
         headers = ("source", "what", "programs", "a second", "seconds each")
         yield Section("Throughput", note, Table(headers, rows))

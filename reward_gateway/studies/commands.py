@@ -27,6 +27,7 @@ _FLEETS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0)
 _LEAST_S, _MOST, _MOST_COUNTED = 0.001, 1e9, 1_000_000
 _TRUE_POSITIVE, _FALSE_POSITIVE, _EVALUATOR_S = 0.851, 0.116, 90.0
 _SYNTHETIC = ("true_positive", "false_positive", "evaluator_seconds")
+_PREDICTING = ("gpus", "evaluator_fixed", "evaluator_candidate", "gpu_price")
 _PAPER = ("paper", "seed", "as_json")
 
 
@@ -153,10 +154,10 @@ def replay_command(
         if plot is not None:
             lines: dict[str, list[float | None]] = {
                 "Lean share": [*(one.lean_share for one in curve)],
-                "agreement with Lean": [one.agreement for one in curve],
-                "wrong rewards": [one.wrong_share for one in curve],
+                "agreement, of those fully checked": [one.agreement for one in curve],
+                "wrong rewards, of those fully checked": [one.wrong_share for one in curve],
             }
-            write_plot(plot, [Curve(f"{found.workers} workers", "cutoff, s", "part of the candidates", cutoffs, lines)])
+            write_plot(plot, [Curve(f"{found.workers} workers", "cutoff, s", "part", cutoffs, lines)])
         if as_json:
             points = [
                 {"cutoff_s": c, "lean_share": r.lean_share, "agreement": r.agreement, "wrong_share": r.wrong_share}
@@ -252,6 +253,8 @@ def plan_command(
         goal = 0.43 if lean_share is None and wrong_rewards is None else lean_share
         try:
             planner = Planner(replace(known, predictions=said), demand, seed)
+            if not planner.predicts:
+                _refuse(context, "no evaluator predicts here", _PREDICTING)
             point = planner.fewest(lean_share=goal, wrong_share=wrong_rewards)
         except Unreachable as unreachable:
             typer.echo(f"lean-reward plan: {unreachable}", err=True)
@@ -287,7 +290,7 @@ def _print_curves(console: Any, planner: Planner, fleets: list[Point], deadlines
     print_curve(console, "Lean share by the workers", [(f"{p.workers:,}", p.lean_share) for p in fleets], 1.0)
     if planner.predicts:
         costs = [(f"{p.cost_hour:,.2f} an hour", p.wrong_share) for p in fleets]
-        print_curve(console, "Wrong rewards by the cost", costs)
+        print_curve(console, "Wrong rewards, of those fully checked, by the cost", costs)
 
 
 def _plot_plan(path: Path, point: Point, fleets: list[Point], deadlines: list[Point]) -> None:
@@ -362,8 +365,8 @@ def _overhead_s(command: str, cohort: Cohort, given: float | None, *, is_recorde
     if found is None:
         typer.echo(
             f"lean-reward {command}: {cohort.name} does not tell what a check costs a worker beside its own time: no "
-            "batch, nor the batches that overlap with it, ran all its checks to their end and had more of them than "
-            "twice the engines. It is taken to be 0; say it with --overhead.",
+            "batch, together with those that overlap with it, ran all its checks to their end and had twice as many as "
+            "engines. It is taken to be 0; say it with --overhead.",
             err=True,
         )
     return found or 0.0

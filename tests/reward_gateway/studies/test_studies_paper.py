@@ -204,6 +204,7 @@ def test_a_plan_names_the_fleet_and_writes_its_curves(tmp_path: object) -> None:
         (("replay", "--true-positive", "0.5"), 2, "leave out --true-positive"),
         (("replay", "--evaluator", "none", "--evaluator-seconds", "5"), 2, "leave out --evaluator-seconds"),
         (("plan", "--false-positive", "0.5", "--evaluator", "recorded"), 2, "leave out --false-positive"),
+        (("plan", "--evaluator", "none", "--gpus", "4"), 2, "no evaluator predicts here: leave out --gpus"),
         (("replay", "--cutoff", "inf"), 2, "neither seconds above 0"),
         (("replay", "--evaluator-seconds", "inf", "--evaluator", "synthetic"), 2, "--evaluator-seconds"),
         (("replay", "--rest", "nan"), 2, "--rest"),
