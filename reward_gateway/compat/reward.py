@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from reward_gateway.compat.patience import PASSING
 from services.contracts.compat import SampleReward
-from services.contracts.outcomes import LeanStatus, Reason, Source, Verdict
+from services.contracts.outcomes import Reason, Source, Verdict
 from services.contracts.problems import ProblemCode
 from services.contracts.proofs import CandidateResult
 from services.runtime.problems import ProblemError
@@ -25,8 +25,7 @@ def sample_reward(result: CandidateResult, settings: CompatSettings) -> SampleRe
             reason=result.reason,
             detail=result.detail,
         )
-    ours = result.reason is Reason.INFRASTRUCTURE or result.lean.status is LeanStatus.UNAVAILABLE
-    if ours and settings.on_failure == "error":
+    if result.fault_of_the_server and settings.on_failure == "error":
         detail = result.detail or "Lean was not there to decide this sample"
         raise ProblemError(ProblemCode.LEAN_UNAVAILABLE, detail, retry_after_s=_RETRY_S)
     return _fallback(settings, result.verdict, result.reason, result.detail)

@@ -32,7 +32,7 @@ from reward_gateway.client import (
 )
 from services.contracts.base import MAX_DEADLINE_S
 from services.contracts.compat import SampleReward, TaskReference
-from services.contracts.outcomes import LeanStatus, Reason, Verdict
+from services.contracts.outcomes import Reason, Verdict
 from services.contracts.proofs import CandidateResult
 
 _PREFIX = "LEAN_REWARD_CLIENT_"
@@ -176,7 +176,7 @@ class Scorer:
         """Raises `Unavailable` as `failed` does."""
         if result.reward is not None:
             return Scored(result.reward, "decided", result.verdict.value, result.reason.value)
-        if result.reason is Reason.INFRASTRUCTURE or result.lean.status is LeanStatus.UNAVAILABLE:
+        if result.fault_of_the_server:
             return self.failed(_missing(f"sample {result.id} of the batch: {result.detail or result.reason}"))
         return self._undecided(0.0, result.reason.value)
 

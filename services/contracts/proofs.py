@@ -212,6 +212,12 @@ class CandidateResult(Wire):
     lean: LeanReport
     evaluator: EvaluatorReport | None = None
 
+    @property
+    def fault_of_the_server(self) -> bool:
+        """Nobody decided, because a part of the server failed or was not there."""
+        missing = self.reason is Reason.INFRASTRUCTURE or self.lean.status is LeanStatus.UNAVAILABLE
+        return self.verdict is Verdict.UNKNOWN and missing
+
 
 class CutoffReport(Wire):
     reason: CutoffReason
