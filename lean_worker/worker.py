@@ -189,10 +189,6 @@ class Worker:
 
     async def _next(self, slot: Slot) -> _Held | None:
         """The next job in line that is still wanted, or None when the slot has lost its engine before one came."""
-        while not self._line.empty():  # nothing to wait for, so nothing to watch meanwhile
-            _, _, first = self._line.get_nowait()
-            if first.stage is _Stage.WAITING:
-                return first
         lost = asyncio.create_task(slot.engine.lost())
         try:
             while True:
