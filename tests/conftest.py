@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import structlog
 
 ROOT = Path(__file__).resolve().parent.parent
 CASES = ROOT.parent / "shared" / "cases"
@@ -19,6 +21,14 @@ def load_cases(name: str) -> list[dict[str, Any]]:
         return []
     cases: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["cases"]
     return cases
+
+
+@pytest.fixture(autouse=True)
+def logs_of_its_own() -> Iterator[None]:
+    """A command that runs in this process logs to the standard error of its test, which is closed afterwards."""
+    yield
+    structlog.reset_defaults()
+    structlog.contextvars.clear_contextvars()
 
 
 @pytest.fixture(scope="session")
