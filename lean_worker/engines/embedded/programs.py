@@ -8,13 +8,12 @@ library, which only those who build a snapshot read.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from pathlib import Path
 
 from lean_worker.engines.base import EngineUnavailable
 from lean_worker.engines.embedded import patch
 from lean_worker.engines.embedded.layout import Installation
-from lean_worker.engines.embedded.manifest import library_record
+from lean_worker.engines.embedded.manifest import file_record, library_record
 
 
 async def require_unchanged(installation: Installation) -> None:
@@ -22,10 +21,10 @@ async def require_unchanged(installation: Installation) -> None:
     pinned = {installation.wasm: patch.PATCHED_SHA256, installation.js: patch.TRIMMED_JS_SHA256}
     for path, sha256 in pinned.items():
         try:
-            found = await asyncio.to_thread(_sha256, path)
+            found = await asyncio.to_thread(file_record, path)
         except OSError as error:
             raise EngineUnavailable(f"cannot read {path}: {error.strerror}") from error
-        if found != sha256:
+        if found.sha256 != sha256:
             raise _changed(path)
 
 
@@ -41,11 +40,3 @@ async def require_library_unchanged(installation: Installation) -> None:
 
 def _changed(path: Path) -> EngineUnavailable:
     return EngineUnavailable(f"{path} has been changed since it was installed: run `lean-reward lean install --force`")
-
-
-def _sha256(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while chunk := file.read(1 << 20):
-            digest.update(chunk)
-    return digest.hexdigest()
