@@ -18,6 +18,7 @@ from lean_worker.engines.base import EngineUnavailable
 from lean_worker.engines.catalog import embedded_engine
 from lean_worker.engines.embedded.install import Fault, InstallError, Report, install
 from lean_worker.engines.embedded.layout import Installation
+from lean_worker.engines.embedded.machine_code import ensure_machine_code
 from lean_worker.engines.embedded.snapshots import snapshot_path
 
 
@@ -64,10 +65,13 @@ def run(installation: Installation, brought: Path | None, force: bool, as_json: 
     try:
         with TerminalProgress(quiet=as_json) as progress:
             report = install(installation, progress, brought=brought, force=force)
-            start_s = None
+            start_s = training_s = cold = None
             if not snapshot_path(installation, ("Init",)).is_file():
                 progress.stage("starting Lean for the first time")
                 start_s = asyncio.run(_start(installation))
+            if not installation.machine_code.is_file():
+                progress.stage("showing V8 what runs often")
+                training_s, cold = asyncio.run(_train(installation, progress))
     except InstallError as error:
         if as_json:
             print(json.dumps({"error": error.fault.name.lower(), "message": str(error), "advice": error.advice}))
@@ -78,22 +82,27 @@ def run(installation: Installation, brought: Path | None, force: bool, as_json: 
         print("lean install: interrupted; run it again and it goes on from there", file=sys.stderr)
         return 130
     if as_json:
-        print(json.dumps(summary(report, start_s)))
+        print(json.dumps({**summary(report, start_s, training_s), **({} if cold is None else {"cold": cold})}))
     else:
         package = f"{report.manifest.package}@{report.manifest.version}"
         took = f"installed in {sum(report.seconds.values()):.0f} s" if not report.already else "was installed already"
         first = "" if start_s is None else f", first start {start_s:.1f} s"
-        console.print(f"{package} {took}{first}: {report.root}", markup=False, highlight=False, soft_wrap=True)
+        training = "" if training_s is None else f", trained in {training_s:.0f} s"
+        line = f"{package} {took}{first}{training}: {report.root}"
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+        if cold is not None:
+            console.print(f"each engine will be slow at first: {cold}", markup=False, highlight=False, soft_wrap=True)
     return 0
 
 
-def summary(report: Report, start_s: float | None) -> dict[str, object]:
+def summary(report: Report, start_s: float | None, training_s: float | None) -> dict[str, object]:
+    first = {"first_start": start_s, "training": training_s}
     return {
         "status": "already_installed" if report.already else "installed",
         "package": f"{report.manifest.package}@{report.manifest.version}",
         "root": str(report.root),
         "library_files": report.manifest.library.files,
-        "seconds": {**report.seconds, **({} if start_s is None else {"first_start": round(start_s, 3)})},
+        "seconds": {**report.seconds, **{name: round(took, 3) for name, took in first.items() if took is not None}},
     }
 
 
@@ -110,6 +119,16 @@ async def _start(installation: Installation) -> float:
         advice = "Run `lean-reward lean doctor` for what works and what does not."
         raise InstallError(Fault.ENGINE, f"everything is in place, but Lean does not start: {error}", advice) from error
     return time.monotonic() - begin
+
+
+async def _train(installation: Installation, progress: TerminalProgress) -> tuple[float | None, str | None]:
+    """Have V8's machine code made; (seconds, None), or (None, why it is not there): Lean runs without it, too."""
+    begin = time.monotonic()
+    try:
+        await ensure_machine_code(installation, progress.advance)
+    except EngineUnavailable as error:
+        return None, str(error)
+    return time.monotonic() - begin, None
 
 
 def _leave(number: int, frame: FrameType | None) -> NoReturn:

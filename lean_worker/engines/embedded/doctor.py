@@ -47,6 +47,7 @@ def examine(installation: Installation, make_engine: Callable[[], Engine]) -> It
     yield _snapshots(installation.snapshots)
     if node.ok and files.ok:
         yield from asyncio.run(_engine(make_engine))
+        yield _machine_code(installation)  # after a start, which would have removed a damaged one
 
 
 def _node() -> Finding:
@@ -81,6 +82,14 @@ def _snapshots(folder: Path) -> Finding:
     total = sum(path.stat().st_size for path in files)
     detail = f"{len(files)} files of {total / 1e6:.0f} MB" if files else "none yet: the first start builds one"
     return Finding("snapshots", True, detail, facts={"files": {path.name: path.stat().st_size for path in files}})
+
+
+def _machine_code(installation: Installation) -> Finding:
+    path = installation.machine_code
+    if not path.is_file():
+        detail = "none for this Node.js and processor: engines are slow at first; run `lean-reward lean install`"
+        return Finding("machine code", True, detail, facts={"trained": False})
+    return Finding("machine code", True, f"{path.stat().st_size / 1e6:.0f} MB, trained", facts={"trained": True})
 
 
 async def _engine(make_engine: Callable[[], Engine]) -> list[Finding]:

@@ -29,6 +29,7 @@ _INIT: tuple[str, ...] = ("Init",)
 _SMALL = frozenset({_INIT, ("Init", "Std")})
 _RSS_LIMIT = 1_200_000_000  # bytes, with Init or Std
 _RSS_LIMIT_LARGE = 1_500_000_000  # bytes, once a larger environment was loaded
+_RSS_ROOM = 150_000_000  # bytes over a loaded environment that are never too much: a new process would have no less
 
 
 class EmbeddedEngine:
@@ -234,7 +235,8 @@ class EmbeddedEngine:
             return {"status": "crashed", "detail": f"the Lean host ended: {error}", "ended": True}
 
     def _too_large(self, host: HostProcess) -> bool:
-        return host.rss_bytes > (_RSS_LIMIT_LARGE if self._grown else _RSS_LIMIT)
+        limit = _RSS_LIMIT_LARGE if self._grown else _RSS_LIMIT
+        return host.rss_bytes > max(limit, host.loaded_rss_bytes + _RSS_ROOM)
 
 
 # Memory is not given back after these, and a crash may have left anything behind outside of the image.

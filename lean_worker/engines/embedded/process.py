@@ -29,16 +29,24 @@ class HostProcess:
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
+        self.warm = False  # whether it started with machine code that was made before
         self._requests = 0
         self._answering: asyncio.Task[Reply] | None = None  # outlives the cancellation of who asked
         self.used = False  # whether it has run anything besides loading a snapshot
         self.environment: tuple[str, ...] | None = None  # imports of the loaded snapshot
+        self.loaded_rss_bytes = 0  # with nothing but that
 
     @classmethod
-    async def start(cls, installation: Installation, memory_mb: int) -> HostProcess:
-        """Raises `EngineUnavailable`."""
+    async def start(cls, installation: Installation, memory_mb: int, *, writable: Path | None = None) -> HostProcess:
+        """`writable` is the only folder where the process may write, for `save`. Raises `EngineUnavailable`."""
         await require_unchanged(installation)
-        options = {"js": str(installation.js), "wasm": str(installation.wasm), "memoryMb": memory_mb}
+        prepared = installation.machine_code.is_file()
+        options = {
+            "js": str(installation.js),
+            "wasm": str(installation.wasm),
+            "machineCode": str(installation.machine_code),
+            "memoryMb": memory_mb,
+        }
         readable = [HOST, installation.js, installation.wasm, installation.snapshots]
         try:
             process = await asyncio.create_subprocess_exec(
@@ -48,6 +56,7 @@ class HostProcess:
                 "--allow-worker",
                 "--expose-gc",
                 *(f"--allow-fs-read={_as_rule(path)}" for path in readable),
+                *([] if writable is None else [f"--allow-fs-write={_as_rule(writable)}"]),
                 HOST / "supervisor.js",
                 json.dumps(options),
                 stdin=asyncio.subprocess.PIPE,
@@ -70,6 +79,10 @@ class HostProcess:
         except BaseException:
             await host.kill()
             raise
+        host.warm = bool(first["warm"])
+        if prepared and not host.warm:
+            with contextlib.suppress(OSError):  # damaged, and for no other process than such as this
+                installation.machine_code.unlink(missing_ok=True)
         return host
 
     @property
@@ -84,12 +97,18 @@ class HostProcess:
         """Raises `HostDied`."""
         reply = await self._ask({"op": "load", "path": str(path)})
         self.environment = imports if reply.get("status") == "loaded" else None
+        if not self.used:
+            self.loaded_rss_bytes = self.rss_bytes
         return reply
 
     async def check(self, request: Reply) -> Reply:
         """Raises `HostDied`. After a cancellation `interrupted_within` comes next, or `kill`."""
         self.used = True
         return await self._ask({"op": "check", **request})
+
+    async def save(self, path: Path) -> Reply:
+        """Write the machine code that it has by now. Raises `HostDied`."""
+        return await self._ask({"op": "save", "path": str(path)})
 
     async def interrupted_within(self, seconds: float) -> bool:
         """Ask Lean to stop the running check, as at its time limit; whether its reply came in time."""

@@ -53,7 +53,7 @@ async def ensure_snapshot(installation: Installation, imports: Sequence[str]) ->
     if path.is_file():
         _mark_used(path)
         return path
-    async with _locked(path):
+    async with locked(path):
         if not path.is_file():
             _drop_leftovers(path)
             await _build(installation, imports, path)
@@ -63,12 +63,13 @@ async def ensure_snapshot(installation: Installation, imports: Sequence[str]) ->
 
 async def discard_snapshot(path: Path) -> None:
     """Remove a damaged snapshot, so that the next `ensure_snapshot` builds it again."""
-    async with _locked(path):
+    async with locked(path):
         _remove(path)
 
 
 @contextlib.asynccontextmanager
-async def _locked(path: Path) -> AsyncIterator[None]:
+async def locked(path: Path) -> AsyncIterator[None]:
+    """Alone with a file of the folder of snapshots, among all processes. Raises `EngineUnavailable`."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         lock = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)

@@ -87,6 +87,7 @@ def test_the_real_package_is_whole_and_a_second_run_does_nothing(installed: Inst
     status, report, _ = lean("install", home=installed.root)
     assert (status, report["status"]) == (0, "already_installed")
     assert report["seconds"] == {}
+    assert installed.machine_code.is_file()
     assert list(installed.snapshots.glob("Init-*.img"))
 
 
@@ -105,6 +106,7 @@ def test_doctor_verifies_every_hash_and_checks_proofs_in_a_path_with_a_space(
     assert found["check of a right proof"]["detail"] == "valid (ok)"
     assert found["check of a placeholder"]["detail"].startswith("invalid")
     assert found["speed"]["facts"]["median_s"] < 5
+    assert found["machine code"]["facts"] == {"trained": False}
 
     # A file that is as long as it should be and holds something else.
     olean = home / "lib" / "Init.olean"

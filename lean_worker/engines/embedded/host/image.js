@@ -101,7 +101,7 @@ class Image {
       if (zlib.crc32(this.view) !== crc32) throw new DamagedSnapshot('the checksum of the snapshot is wrong');
       this.whole.set(path, identity);
     }
-    this.spans = spansToPutBack(this.description);
+    this.spans = spansToPutBack(this.description, this.view);
     symbols.restore(this.description.symbols);
     const missing = Math.ceil(top / PAGE) - objects.buffer.byteLength / PAGE;
     if (missing > 0) objects.runtime.memory.grow(missing);
@@ -129,7 +129,8 @@ class Image {
     const live = Buffer.from(objects.buffer);
     const { top, stack, stackPointer } = this.description;
     const used = Math.min(live.length, Math.max(this.dirtyTop, heapTop(objects) >>> 0));
-    for (const [start, end] of spans) copyDifferent(live, this.view, start, end);
+    for (const [start, end] of spans.written) copyDifferent(live, this.view, start, end);
+    for (const [start, end] of spans.zero) clear(live, start, end);
     clearStack(live, stack.bottom + CANARY_ROOM, stack.top, unusedStack);
     clear(live, top, used);
     this.dirtyTop = top;
@@ -173,10 +174,25 @@ function clearStack(live, bottom, top, unused) {
 }
 
 /** What has to be put back: all but the stack, which is zero in the image; and that without the library's files. */
-function spansToPutBack(description) {
+function spansToPutBack(description, image) {
   const { top, stack } = description;
   const stackHole = [stack.bottom + CANARY_ROOM, stack.top];
-  return { all: complement([stackHole], top), writable: complement([stackHole, ...filesOf(description)], top) };
+  const writable = complement([stackHole, ...filesOf(description)], top);
+  return { all: byContent(complement([stackHole], top), image), writable: byContent(writable, image) };
+}
+
+/** Zeros are compared with zeros that are always at hand, which spares the memory half of the reading. */
+function byContent(spans, image) {
+  const found = { written: [], zero: [] };
+  for (const [from, to] of spans) {
+    for (let start = from; start < to; start += GRAIN) {
+      const end = Math.min(start + GRAIN, to);
+      const kind = image.compare(ZEROS, 0, end - start, start, end) === 0 ? found.zero : found.written;
+      if (kind.at(-1)?.[1] === start) kind.at(-1)[1] = end;
+      else kind.push([start, end]);
+    }
+  }
+  return found;
 }
 
 /** [start, end] of each file of the library; shorter reads were of something else. */

@@ -1,10 +1,12 @@
 'use strict';
-// JSON lines on standard input and output: node supervisor.js '{"js","wasm","memoryMb"}'
+// JSON lines on standard input and output: node supervisor.js '{"js","wasm","machineCode","memoryMb"}'
 //
+//   first                                                              -> {"ready", "pid", "warm"}
 //   {"id", "op": "load", "path"}                                       -> {"id", "status": "loaded" | "damaged"}
 //   {"id", "op": "check", "code", "header", "statement", "heartbeats", "softMs", "hardMs"}
 //        -> {"id", "status": "done" | "needs" | "out_of_memory" | "crashed" | "timeout", ...}
 //   {"op": "interrupt"}: the running check ends soon, as at its soft limit; it is answered as always
+//   {"id", "op": "save", "path"}                                       -> {"id", "status": "saved" | "unsaved"}
 //
 // One request at a time. After a hard timeout the process ends: a thread inside Lean cannot be stopped, and its memory
 // is not given back.
@@ -14,6 +16,7 @@ const path = require('node:path');
 const readline = require('node:readline');
 const { Worker } = require('node:worker_threads');
 const { makeMemory } = require('./boot.js');
+const machineCode = require('./machine_code.js');
 const watch = require('./watch.js');
 
 const INITIAL_MB = 256;
@@ -27,7 +30,9 @@ class Supervisor {
     this.watch = watch.view(this.watchBuffer);
     this.running = null;
     this.queue = [];
-    const module = compile(options.wasm);
+    const { module, warm } = compile(options);
+    globalThis.gc(); // either way V8 keeps its own copy of the module's bytes: ours (137 MB) goes at once
+    this.module = module;
     this.worker = new Worker(path.join(__dirname, 'worker.js'), {
       workerData: { ...options, module, memory: this.memory, maximumMb: options.memoryMb, watch: this.watchBuffer },
       resourceLimits: { stackSizeMb: STACK_MB, maxOldGenerationSizeMb: 1024 },
@@ -35,7 +40,7 @@ class Supervisor {
       stderr: true,
       env: {},
     });
-    this.worker.on('message', (message) => (message.ready ? write({ ready: true, pid: process.pid }) : this.finish(message)));
+    this.worker.on('message', (message) => (message.ready ? write({ ready: true, pid: process.pid, warm }) : this.finish(message)));
     this.worker.on('error', (error) => this.die('crashed', `${error.name}: ${error.message}`));
     this.worker.on('exit', (code) => this.die('crashed', `the Lean thread ended with ${code}`));
   }
@@ -51,8 +56,18 @@ class Supervisor {
     if (this.running || !this.queue.length) return;
     const request = this.queue.shift();
     this.running = { id: request.id, timers: [] };
+    if (request.op === 'save') return this.finish(this.save(request));
     if (request.op === 'check') this.startClock(request);
     this.worker.postMessage(request);
+  }
+
+  save({ id, path: file }) {
+    try {
+      machineCode.save(file, this.module);
+      return { id, status: 'saved' };
+    } catch (error) {
+      return { id, status: 'unsaved', detail: error.message };
+    }
   }
 
   startClock({ softMs, hardMs }) {
@@ -87,11 +102,11 @@ class Supervisor {
   }
 }
 
-/** Compiling keeps its own copy of the bytes: ours (137 MB) goes at once. */
-function compile(wasm) {
-  const module = new WebAssembly.Module(fs.readFileSync(wasm));
-  globalThis.gc();
-  return module;
+function compile(options) {
+  const bytes = fs.readFileSync(options.wasm);
+  const found = machineCode.load(options.machineCode, bytes);
+  const module = found ?? new WebAssembly.Module(bytes);
+  return { module, warm: found !== null };
 }
 
 const write = (message) => {
