@@ -229,10 +229,11 @@ def _place(folder: Path, installation: Installation, package: Package) -> None:
     """Rename the staged parts into place. The manifest goes first and comes last: without it nothing is installed."""
     staged = Installation(folder)
     installation.manifest.unlink(missing_ok=True)
-    # Snapshots depend on every byte of what is replaced.
+    # Snapshots and machine code depend on every byte of what is replaced.
     replaced = [
         installation.library.name,
         installation.snapshots.name,
+        installation.machine_codes.name,
         *(name for name, _ in package.programs.values()),
     ]
     old = Path(tempfile.mkdtemp(prefix="old-", dir=installation.root / _WORK))

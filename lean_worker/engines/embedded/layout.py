@@ -98,10 +98,15 @@ class Installation:
         return self.root / "snapshots"
 
     @property
+    def machine_codes(self) -> Path:
+        """Of every kind of machine that shares the folder; written by the installer alone."""
+        return self.root / "machine-code"
+
+    @property
     def machine_code(self) -> Path:
         """What V8 made of the module, for the installed Node.js and this machine's kind of processor."""
         key = "\0".join([PATCHED_SHA256, importlib.metadata.version(_NODE), processor()])
-        return self.snapshots / f"machine-code-{hashlib.sha256(key.encode()).hexdigest()[:24]}.bin"
+        return self.machine_codes / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.bin"
 
     @property
     def manifest(self) -> Path:

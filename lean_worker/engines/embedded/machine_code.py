@@ -41,9 +41,9 @@ async def ensure_machine_code(installation: Installation, advance: Callable[[], 
     path = installation.machine_code
     if path.is_file():
         return path
-    snapshot = await ensure_snapshot(installation, ("Init",))
     async with locked(path):
         if not path.is_file():
+            snapshot = await ensure_snapshot(installation, ("Init",))
             host = await HostProcess.start(installation, _MEMORY_MB, writable=path.parent)
             try:
                 await host.load(snapshot, ("Init",))

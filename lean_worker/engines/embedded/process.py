@@ -47,7 +47,7 @@ class HostProcess:
             "machineCode": str(installation.machine_code),
             "memoryMb": memory_mb,
         }
-        readable = [HOST, installation.js, installation.wasm, installation.snapshots]
+        readable = [HOST, installation.js, installation.wasm, installation.snapshots, installation.machine_codes]
         try:
             process = await asyncio.create_subprocess_exec(
                 node_executable(),

@@ -69,12 +69,12 @@ async def discard_snapshot(path: Path) -> None:
 
 @contextlib.asynccontextmanager
 async def locked(path: Path) -> AsyncIterator[None]:
-    """Alone with a file of the folder of snapshots, among all processes. Raises `EngineUnavailable`."""
+    """Alone with a file, among all processes; its folder is made. Raises `EngineUnavailable`."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         lock = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
-        raise EngineUnavailable(f"cannot write snapshots to {path.parent}: {error}") from error
+        raise EngineUnavailable(f"cannot write to {path.parent}: {error}") from error
     try:
         while True:
             try:

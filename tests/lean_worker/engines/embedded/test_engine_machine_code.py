@@ -12,7 +12,7 @@ from lean_worker.engines.embedded.layout import Installation
 from lean_worker.engines.embedded.machine_code import ensure_machine_code, specimens
 from lean_worker.engines.embedded.process import HostProcess
 from lean_worker.engines.embedded.snapshots import ensure_snapshot
-from tests.faults.lean_home import flip, share_library
+from tests.faults.lean_home import flip
 
 pytestmark = [pytest.mark.lean, pytest.mark.slow]
 
@@ -22,11 +22,12 @@ REQUEST = {"header": "", "heartbeats": 200_000, "softMs": 20_000, "hardMs": 30_0
 
 @pytest.fixture
 async def fresh(installation: Installation, tmp_path: Path) -> Installation:
-    """The installed Lean with a folder of snapshots of its own, which has the machine code and nothing else."""
+    """The installed Lean without snapshots, and with a copy of its machine code."""
     for path in (installation.wasm, installation.js, installation.manifest):
         (tmp_path / path.name).symlink_to(path)
     fresh = Installation(tmp_path)
     fresh.snapshots.mkdir()
+    fresh.machine_codes.mkdir()
     shutil.copyfile(await ensure_machine_code(installation), fresh.machine_code)
     return fresh
 
@@ -100,13 +101,10 @@ async def test_only_a_process_in_training_may_write(fresh: Installation) -> None
         await host.kill()
 
 
-async def test_a_folder_that_cannot_be_written_is_a_precise_error(
-    fresh: Installation, installation: Installation
-) -> None:
-    share_library(installation, fresh)
-    shutil.rmtree(fresh.snapshots)
-    fresh.snapshots.write_text("no folder")
-    with pytest.raises(EngineUnavailable, match="snapshots"):
+async def test_a_folder_that_cannot_be_written_is_a_precise_error(fresh: Installation) -> None:
+    shutil.rmtree(fresh.machine_codes)
+    fresh.machine_codes.write_text("no folder")
+    with pytest.raises(EngineUnavailable, match="cannot write to"):
         await ensure_machine_code(fresh)
 
 
