@@ -67,9 +67,9 @@ def _use(pids: tuple[int, ...]) -> Use:
 
 @contextlib.contextmanager
 def running(
-    lean: str, *, workers: int = 2, delay_s: float = 0.0, evaluator: bool = False, **environment: str
+    lean: str, *, workers: int = 2, engines: int = 1, delay_s: float = 0.0, evaluator: bool = False, **environment: str
 ) -> Iterator[Platform]:
-    """A queue, a gateway, `workers` worker processes of one engine each, and the demonstration evaluator if asked.
+    """A queue, a gateway, `workers` worker processes of `engines` each, and the demonstration evaluator if asked.
 
     `lean`: `null` (the native engine over the null Lean, each command taking `delay_s`), `instant` (an engine that
     answers at once, without a Lean process) or `embedded` (the real one).
@@ -83,7 +83,7 @@ def running(
             "LEAN_REWARD_QUEUE_URL": server.url,
             "LEAN_REWARD_GATEWAY_PORT": str(port),
             "LEAN_REWARD_QUEUE_CACHE_S": "0",
-            "LEAN_REWARD_WORKER_COUNT": "1",
+            "LEAN_REWARD_WORKER_COUNT": str(engines),
             "LEAN_REWARD_LOG_LEVEL": "warning",
             **environment,
         }
@@ -113,7 +113,7 @@ def running(
         parts["gateway"] = (_start(stack, [*_LEAN_REWARD, "gateway"], variables),)
         parts["workers"] = tuple(_start(stack, worker, variables) for _ in range(workers))
         url = f"http://127.0.0.1:{port}"
-        until_ready(url, engines=workers)
+        until_ready(url, engines=workers * engines)
         yield Platform(url, parts, server.url)
 
 

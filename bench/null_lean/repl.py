@@ -42,8 +42,10 @@ def answer(line, question, known):
 
 def run(text, known):
     """The messages of one command, and what is known after it."""
-    known = known | set(THEOREM.findall(text))
-    messages = [answer(text.count("\n", 0, match.start()) + 1, match[0], known) for match in QUESTION.finditer(text)]
+    if "theorem" in text or "lemma" in text:
+        known = known | set(THEOREM.findall(text))
+    questions = QUESTION.finditer(text) if "#" in text or "set_option" in text else ()
+    messages = [answer(text.count("\n", 0, match.start()) + 1, match[0], known) for match in questions]
     if "null: error" in text:
         messages.append(message(1, "unsolved goals", "error"))
     if ":= by sorry" in text:

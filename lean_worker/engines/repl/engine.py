@@ -158,12 +158,15 @@ class ReplEngine:
         session = await self._ready(program.imports)
         expected: Expectation | None = None
         if task.statement is not None and (self._replay.works or not replayed):
-            expecting = self._investigator.expected(session, task, replayed)
-            expected = await self._ours(session, expecting, "elaborating the statement")
+            expected = self._investigator.known(task, replayed)
+            if expected is None:
+                expecting = self._investigator.expected(session, task, replayed)
+                expected = await self._ours(session, expecting, "elaborating the statement")
             if expected.error is not None:
                 return _answer(start, CheckStatus.DONE, statement_error=expected.error)
-        opening = session.pristine(program.imports, task.heartbeats)
-        env = await self._ours(session, opening, "opening a header")
+        env = session.known(program.imports, task.heartbeats)
+        if env is None:
+            env = await self._ours(session, session.pristine(program.imports, task.heartbeats), "opening a header")
         session.checks += 1
 
         reply = await self._theirs(session, session.run(program.body, env, tactics=task.tactics), task.timeout_s)
@@ -230,10 +233,15 @@ class ReplEngine:
             return "exited"
         if session.checks >= self._settings.max_checks:
             return "checks"
-        if session.process.cpu_s > _OLD * WHOLE_LIFE_CPU_S:
-            return "processor_time"
         if not session.has(imports) and session.opened >= self._settings.headers:
             return "headers"
+        if not session.looked_at_within(_WATCH_S):
+            return self._outgrown(session)
+        return None
+
+    def _outgrown(self, session: Session) -> str | None:
+        if session.process.cpu_s > _OLD * WHOLE_LIFE_CPU_S:
+            return "processor_time"
         if session.checks and session.process.rss_bytes > _GROWN * self._settings.memory_mb * _MIB:
             return "growth"
         return None

@@ -30,6 +30,11 @@ _KEPT_EXPECTATIONS = 256
 _KEPT_LIBRARIES = 32
 
 
+def _key(task: CheckTask, replayed: bool) -> tuple[str, str, int, bool]:
+    assert task.statement is not None
+    return task.header, task.statement, task.heartbeats, replayed
+
+
 @dataclass
 class Investigator:
     """Keeps what is the same for many candidates: expected statements, and what the library has."""
@@ -45,13 +50,20 @@ class Investigator:
             ProbeFault: Lean's answers cannot be read.
         """
         assert task.statement is not None
-        key = (task.header, task.statement, task.heartbeats, replayed)
-        found = self.expectations.pop(key, None)
+        found = self.known(task, replayed)
         if found is None:
             found = await self._elaborate(session, task.header, task.statement, task.heartbeats, replayed)
             while len(self.expectations) >= _KEPT_EXPECTATIONS:
                 self.expectations.pop(next(iter(self.expectations)))
-        self.expectations[key] = found  # most recently used last
+            self.expectations[_key(task, replayed)] = found
+        return found
+
+    def known(self, task: CheckTask, replayed: bool) -> Expectation | None:
+        """What `expected` found before."""
+        key = _key(task, replayed)
+        found = self.expectations.pop(key, None)
+        if found is not None:
+            self.expectations[key] = found  # most recently used last
         return found
 
     async def _elaborate(

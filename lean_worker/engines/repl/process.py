@@ -13,6 +13,7 @@ import contextlib
 import json
 import os
 import signal
+import sys
 import time
 from typing import Any, cast
 
@@ -97,6 +98,7 @@ class ReplProcess:
         except BaseException:
             confined.close()
             raise
+        _yields_to_us(transport.get_pid())
         confined.started()
         return cls(transport, wire, confined)
 
@@ -126,7 +128,7 @@ class ReplProcess:
     async def _exchange(self, query: BaseREPLQuery) -> dict[str, Any]:
         if self._wire.output:
             raise ReplConfused("the REPL wrote more than its answer")
-        line = json.dumps(query.model_dump(exclude_none=True, by_alias=True), ensure_ascii=False)
+        line = query.model_dump_json(exclude_none=True, by_alias=True)
         stdin = cast("asyncio.WriteTransport", self._transport.get_pipe_transport(0))  # uvloop's is no subclass of it
         stdin.write(line.encode() + _END)
         raw = await self._read_answer()
@@ -217,6 +219,13 @@ class ReplProcess:
         finally:
             self._transport.close()
             self._confined.close()
+
+
+def _yields_to_us(pid: int) -> None:
+    """A command wakes Lean up, which then must not push its supervisor off the core, where the others' answers wait."""
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError):
+            os.sched_setscheduler(pid, os.SCHED_BATCH, os.sched_param(0))
 
 
 def _family(pid: int) -> list[int]:

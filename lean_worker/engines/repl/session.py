@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import math
+import time
 from collections import OrderedDict
 from collections.abc import Sequence
 
@@ -21,6 +23,7 @@ class Session:
         self.process = process
         self._printing = printing
         self.checks = 0
+        self._looked_at = -math.inf
         self._imports: OrderedDict[str, int] = OrderedDict()
         self._preambles: dict[tuple[str, str, int], int] = {}
         self._pickles = itertools.count()
@@ -29,6 +32,14 @@ class Session:
     def opened(self) -> int:
         """How many import blocks this process has loaded, the library's core aside."""
         return len(self._imports.keys() - {""})
+
+    def looked_at_within(self, seconds: float) -> bool:
+        """Whether its size was looked at so short a time ago; if not, it is now."""
+        now = time.monotonic()
+        if now - self._looked_at < seconds:
+            return True
+        self._looked_at = now
+        return False
 
     def has(self, imports: str) -> bool:
         return imports in self._imports or not imports
@@ -56,6 +67,13 @@ class Session:
             raise HeaderError(error.data[:1000])
         self._imports[imports] = reply.env
         return reply.env
+
+    def known(self, imports: str, heartbeats: int) -> int | None:
+        """What `pristine` found before."""
+        found = self._preambles.get((imports, "", heartbeats))
+        if found is not None:
+            self._imports.move_to_end(imports)
+        return found
 
     async def pristine(self, imports: str, heartbeats: int) -> int:
         """The environment in which candidates with this import block run: pristine but for the budget."""
