@@ -14,6 +14,7 @@ import re
 import secrets
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from lean_interact.interface import CommandResponse, Message
 
@@ -229,6 +230,10 @@ def _root(name: str) -> str:
 
 def _signature(rest: str, levels: tuple[str, ...]) -> tuple[Term | None, Term | None]:
     """Type and value; no type when the text cannot be read, which then equals no other type."""
+    return (_kept_signature if len(rest) <= _LONGEST_KEPT else _read_signature)(rest, levels)
+
+
+def _read_signature(rest: str, levels: tuple[str, ...]) -> tuple[Term | None, Term | None]:
     if not rest.startswith(":"):
         return None, None
     positions = {level: place for place, level in enumerate(levels)}
@@ -238,6 +243,11 @@ def _signature(rest: str, levels: tuple[str, ...]) -> tuple[Term | None, Term | 
         return kind, read_term(value, positions) if assigned and value.strip() != _VALUE_HIDDEN else None
     except UnreadableTerm:
         return None, None
+
+
+# The right answers to one problem all print the same.
+_LONGEST_KEPT = 100_000  # characters
+_kept_signature = lru_cache(maxsize=32)(_read_signature)
 
 
 def _split_value(text: str) -> tuple[str, bool, str]:
