@@ -235,9 +235,7 @@ class ReplEngine:
             return "checks"
         if not session.has(imports) and session.opened >= self._settings.headers:
             return "headers"
-        if not session.looked_at_within(_WATCH_S):
-            return self._outgrown(session)
-        return None
+        return self._outgrown(session) if session.due(_WATCH_S) else None
 
     def _outgrown(self, session: Session) -> str | None:
         if session.process.cpu_s > _OLD * WHOLE_LIFE_CPU_S:

@@ -33,13 +33,13 @@ class Session:
         """How many import blocks this process has loaded, the library's core aside."""
         return len(self._imports.keys() - {""})
 
-    def looked_at_within(self, seconds: float) -> bool:
-        """Whether its size was looked at so short a time ago; if not, it is now."""
+    def due(self, every_s: float) -> bool:
+        """Whether to look at what the process has used; then it counts as looked at."""
         now = time.monotonic()
-        if now - self._looked_at < seconds:
-            return True
+        if now - self._looked_at < every_s:
+            return False
         self._looked_at = now
-        return False
+        return True
 
     def has(self, imports: str) -> bool:
         return imports in self._imports or not imports
