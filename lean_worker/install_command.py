@@ -18,7 +18,7 @@ from lean_worker.engines.base import EngineUnavailable
 from lean_worker.engines.catalog import embedded_engine
 from lean_worker.engines.embedded.install import Fault, InstallError, Report, install
 from lean_worker.engines.embedded.layout import Installation
-from lean_worker.engines.embedded.machine_code import ensure_machine_code
+from lean_worker.engines.embedded.machine_code import ensure_machine_code, is_whole
 from lean_worker.engines.embedded.snapshots import snapshot_path
 
 
@@ -69,7 +69,7 @@ def run(installation: Installation, brought: Path | None, force: bool, as_json: 
             if not snapshot_path(installation, ("Init",)).is_file():
                 progress.stage("starting Lean for the first time")
                 start_s = asyncio.run(_start(installation))
-            if not installation.machine_code.is_file():
+            if not is_whole(installation.machine_code):
                 progress.stage("showing V8 what runs often")
                 training_s, cold = asyncio.run(_train(installation, progress))
     except InstallError as error:

@@ -13,11 +13,13 @@ from pathlib import Path
 from lean_worker.engines.base import Engine, EngineUnavailable, HeaderError
 from lean_worker.engines.embedded.layout import Installation, node_executable
 from lean_worker.engines.embedded.manifest import LEAN, deep_faults, quick_faults, read_manifest
+from lean_worker.engines.embedded.process import HostProcess
 from services.contracts.lean import CheckTask
 from services.contracts.outcomes import Verdict
 from services.proofs.verdict import judge
 
 _REPEATS = 20
+_MEMORY_MB = 1024
 _STATEMENT = "theorem doctor (a b : Nat) : a + b = b + a"
 _SPECIMENS = (
     ("a right proof", f"{_STATEMENT} := by omega", Verdict.VALID),
@@ -47,7 +49,7 @@ def examine(installation: Installation, make_engine: Callable[[], Engine]) -> It
     yield _snapshots(installation.snapshots)
     if node.ok and files.ok:
         yield from asyncio.run(_engine(make_engine))
-        yield _machine_code(installation)  # after a start, which would have removed a damaged one
+        yield asyncio.run(_machine_code(installation))
 
 
 def _node() -> Finding:
@@ -84,12 +86,15 @@ def _snapshots(folder: Path) -> Finding:
     return Finding("snapshots", True, detail, facts={"files": {path.name: path.stat().st_size for path in files}})
 
 
-def _machine_code(installation: Installation) -> Finding:
-    path = installation.machine_code
-    if not path.is_file():
-        detail = "none for this Node.js and processor: engines are slow at first; run `lean-reward lean install`"
-        return Finding("machine code", True, detail, facts={"trained": False})
-    return Finding("machine code", True, f"{path.stat().st_size / 1e6:.0f} MB, trained", facts={"trained": True})
+async def _machine_code(installation: Installation) -> Finding:
+    try:
+        host = await HostProcess.start(installation, _MEMORY_MB)
+    except EngineUnavailable as error:
+        return Finding("machine code", False, str(error))
+    await host.kill()
+    advice = "none that this process can use: engines are slow at first; run `lean-reward lean install`"
+    detail = "a new process starts with it" if host.warm else advice
+    return Finding("machine code", True, detail, facts={"trained": host.warm})
 
 
 async def _engine(make_engine: Callable[[], Engine]) -> list[Finding]:

@@ -45,6 +45,14 @@ def node_executable() -> Path:
 
 
 @cache
+def _node_version() -> str:
+    try:
+        return importlib.metadata.version(_NODE)
+    except importlib.metadata.PackageNotFoundError:
+        return ""  # `node_executable` says what to do
+
+
+@cache
 def processor() -> str:
     """What compiled code may use of this machine: its architecture, and what its processor can do where Linux says."""
     try:
@@ -105,7 +113,7 @@ class Installation:
     @property
     def machine_code(self) -> Path:
         """What V8 made of the module, for the installed Node.js and this machine's kind of processor."""
-        key = "\0".join([PATCHED_SHA256, importlib.metadata.version(_NODE), processor()])
+        key = "\0".join([PATCHED_SHA256, _node_version(), processor()])
         return self.machine_codes / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.bin"
 
     @property

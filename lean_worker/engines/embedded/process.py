@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -40,11 +41,27 @@ class HostProcess:
     async def start(cls, installation: Installation, memory_mb: int, *, writable: Path | None = None) -> HostProcess:
         """`writable` is the only folder where the process may write, for `save`. Raises `EngineUnavailable`."""
         await require_unchanged(installation)
-        prepared = installation.machine_code.is_file()
+        code = installation.machine_code
+        before = _identity(code)
+        if before is None:
+            return await cls._start(installation, memory_mb, None, writable)
+        try:
+            host = await cls._start(installation, memory_mb, code, writable)
+        except EngineUnavailable:  # V8 itself may have ended over it
+            host = await cls._start(installation, memory_mb, None, writable)
+        if not host.warm and _identity(code) == before:
+            with contextlib.suppress(OSError):  # of no use to any process such as this
+                code.unlink()
+        return host
+
+    @classmethod
+    async def _start(
+        cls, installation: Installation, memory_mb: int, code: Path | None, writable: Path | None
+    ) -> HostProcess:
         options = {
             "js": str(installation.js),
             "wasm": str(installation.wasm),
-            "machineCode": str(installation.machine_code),
+            "machineCode": None if code is None else str(code),
             "memoryMb": memory_mb,
         }
         readable = [HOST, installation.js, installation.wasm, installation.snapshots, installation.machine_codes]
@@ -80,9 +97,6 @@ class HostProcess:
             await host.kill()
             raise
         host.warm = bool(first["warm"])
-        if prepared and not host.warm:
-            with contextlib.suppress(OSError):  # damaged, and for no other process than such as this
-                installation.machine_code.unlink(missing_ok=True)
         return host
 
     @property
@@ -176,6 +190,16 @@ def _seen(answering: asyncio.Task[Reply]) -> None:
     """Whoever asked may have left, and the host ends afterwards: that is no exception which nobody retrieved."""
     if not answering.cancelled():
         answering.exception()
+
+
+def _identity(path: Path) -> tuple[int, int, int] | None:
+    """Which file it is; None when there is none that we can read."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    readable = path.is_file() and os.access(path, os.R_OK)
+    return (found.st_dev, found.st_ino, found.st_mtime_ns) if readable else None
 
 
 def _as_rule(path: Path) -> str:

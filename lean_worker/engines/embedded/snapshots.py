@@ -121,8 +121,11 @@ async def _build(installation: Installation, imports: Sequence[str], path: Path)
 
 
 def _mark_used(path: Path) -> None:
-    """For `_drop_oldest`, by the access time alone: a host takes another time of change for another file."""
-    with contextlib.suppress(FileNotFoundError):
+    """For `_drop_oldest`, by the access time alone: a host takes another time of change for another file.
+
+    Where the folder is only read, or another user's, nobody drops anything.
+    """
+    with contextlib.suppress(OSError):
         os.utime(path, ns=(time.time_ns(), path.stat().st_mtime_ns))
 
 

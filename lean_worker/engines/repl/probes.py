@@ -246,7 +246,7 @@ def _read_signature(rest: str, levels: tuple[str, ...]) -> tuple[Term | None, Te
 
 
 # The right answers to one problem all print the same.
-_LONGEST_KEPT = 100_000  # characters
+_LONGEST_KEPT = 20_000  # characters; a term takes some twenty bytes for each
 _kept_signature = lru_cache(maxsize=32)(_read_signature)
 
 

@@ -225,7 +225,8 @@ def _yields_to_us(pid: int) -> None:
     """A command wakes Lean up, which then must not push its supervisor off the core, where the others' answers wait."""
     if sys.platform == "linux":
         with contextlib.suppress(OSError):
-            os.sched_setscheduler(pid, os.SCHED_BATCH, os.sched_param(0))
+            if os.sched_getscheduler(pid) == os.SCHED_OTHER:  # else somebody chose another
+                os.sched_setscheduler(pid, os.SCHED_BATCH, os.sched_param(0))
 
 
 def _family(pid: int) -> list[int]:

@@ -15,6 +15,7 @@ const HEAD = MAGIC.length + 4;
 /** The module with the code of a file, or null when there is none that this process can use. */
 function load(path, bytes) {
   let file;
+  if (path === null) return null;
   try {
     file = fs.readFileSync(path);
   } catch {
@@ -33,8 +34,13 @@ function save(path, module) {
   MAGIC.copy(head);
   head.writeUInt32LE(zlib.crc32(code), MAGIC.length);
   const temporary = `${path}.${process.pid}.tmp`;
-  fs.writeFileSync(temporary, Buffer.concat([head, code]), { mode: 0o600 });
-  fs.renameSync(temporary, path);
+  try {
+    fs.writeFileSync(temporary, Buffer.concat([head, code]), { mode: 0o600 });
+    fs.renameSync(temporary, path);
+  } catch (error) {
+    fs.rmSync(temporary, { force: true });
+    throw error;
+  }
 }
 
 function natively(body, a, b) {

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import zlib
 from pathlib import Path
 
 import pytest
 
 from lean_worker.engines.base import EngineUnavailable
 from lean_worker.engines.embedded.layout import Installation
-from lean_worker.engines.embedded.machine_code import ensure_machine_code, specimens
+from lean_worker.engines.embedded.machine_code import ensure_machine_code, is_whole, specimens
 from lean_worker.engines.embedded.process import HostProcess
 from lean_worker.engines.embedded.snapshots import ensure_snapshot
-from tests.faults.lean_home import flip
+from tests.faults.lean_home import flip, share_library
 
 pytestmark = [pytest.mark.lean, pytest.mark.slow]
 
@@ -58,6 +60,36 @@ async def test_a_damaged_file_is_refused_and_removed(fresh: Installation, damage
         path.write_bytes({"truncated": whole[: len(whole) // 2], "empty": b"", "foreign": b"something else"}[damage])
     assert not await started_warm(fresh)
     assert not path.exists()
+
+
+async def test_a_file_over_which_v8_itself_ends_is_refused_and_removed(fresh: Installation) -> None:
+    path = fresh.machine_code
+    body = path.read_bytes()[12:]
+    half = body[: len(body) // 2]
+    path.write_bytes(b"LEANCOD1" + zlib.crc32(half).to_bytes(4, "little") + half)
+    assert is_whole(path)
+    assert not await started_warm(fresh)
+    assert not path.exists()
+
+
+async def test_what_is_no_file_is_left_alone(fresh: Installation) -> None:
+    path = fresh.machine_code
+    path.unlink()
+    os.mkfifo(path)
+    assert not await started_warm(fresh)
+    assert path.exists()
+
+
+async def test_a_damaged_file_is_made_again_and_leftovers_go(fresh: Installation, installation: Installation) -> None:
+    share_library(installation, fresh)
+    path = fresh.machine_code
+    flip(path, 0.5)
+    leftover = path.parent / f"{path.name}.1.tmp"
+    leftover.write_bytes(b"half")
+    snapshot_in(fresh, await ensure_snapshot(installation, ("Init",)))
+    assert is_whole(await ensure_machine_code(fresh))
+    assert await started_warm(fresh)
+    assert not leftover.exists()
 
 
 async def test_answers_are_the_same_with_and_without_it(installation: Installation, fresh: Installation) -> None:
