@@ -71,6 +71,8 @@ async def ensure_machine_code(installation: Installation, advance: Callable[[], 
 
 def is_whole(path: Path) -> bool:
     """Whether it is there and undamaged, as `host/machine_code.js` looks at it."""
+    if not path.is_file():  # reading a pipe would wait for its writer
+        return False
     try:
         data = path.read_bytes()
     except OSError:

@@ -76,6 +76,7 @@ async def test_what_is_no_file_is_left_alone(fresh: Installation) -> None:
     path = fresh.machine_code
     path.unlink()
     os.mkfifo(path)
+    assert not is_whole(path)
     assert not await started_warm(fresh)
     assert path.exists()
 
