@@ -21,22 +21,27 @@ Recovered = Callable[[float], None]
 
 def test_a_killed_worker(platform: Platform, recovered: Recovered) -> None:
     gateway = platform.gateway[0]
-    rewards = gateway.count("lean_reward_rewards_total")
-    with Traffic(platform.url) as traffic:
-        traffic.flows(1)
-        victim = platform.a_busy_worker()
-        hosts = victim.hosts()
-        victim.kill()
-        recovered(traffic.flows())
-        victim.start()
-        _, alive = psutil.wait_procs(hosts, 60)
-        assert alive == [], "a Lean outlived its worker"
-    traffic.ledger.verify()
-    assert gateway.count("lean_reward_rewards_total") - rewards == len(traffic.ledger.truth)
-    others = [gateway, *(worker for worker in platform.worker if worker is not victim)]
-    assert sum(each.count("lean_reward_leases_expired_total", fate="requeued") for each in others) >= 1
-    assert sum(each.count("lean_reward_leases_expired_total", fate="crashed") for each in others) == 0
-    platform.wait_ready()
+    requeued = 0.0
+    for _ in range(5):  # the check of a busy worker may end before the signal reaches it
+        rewards = gateway.count("lean_reward_rewards_total")
+        with Traffic(platform.url) as traffic:
+            traffic.flows(1)
+            victim = platform.a_busy_worker()
+            hosts = victim.hosts()
+            victim.kill()
+            recovered(traffic.flows())
+            victim.start()
+            _, alive = psutil.wait_procs(hosts, 60)
+            assert alive == [], "a Lean outlived its worker"
+        traffic.ledger.verify()
+        assert gateway.count("lean_reward_rewards_total") - rewards == len(traffic.ledger.truth)
+        platform.wait_ready()
+        everybody = [gateway, *platform.worker]
+        assert sum(each.count("lean_reward_leases_expired_total", fate="crashed") for each in everybody) == 0
+        requeued = sum(each.count("lean_reward_leases_expired_total", fate="requeued") for each in everybody)
+        if requeued:
+            break
+    assert requeued >= 1
 
 
 def test_a_killed_lean(platform: Platform, recovered: Recovered) -> None:
